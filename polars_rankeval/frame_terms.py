@@ -1,0 +1,230 @@
+"""Terms from the columns of a ranked frame: sums are collected here and computed for all measures at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import polars as pl
+
+from polars_rankeval._typing import Ties
+from polars_rankeval.ranking import CODE, HI, KEY, LABEL, LO, N, sort_key
+from polars_rankeval.terms import Level, Slots, Terms, Weight, counts
+from polars_rankeval.tied_cascade import BLOCK_FIRST, stop_in_tied_blocks
+
+COUNT = "rk:count"
+
+
+def relevant_name(level: Level) -> str:
+    """Column of the number of rows of a query that count at a level."""
+    return f"rk:relevant:{level}"
+
+
+def _over_query(factor: pl.Expr) -> pl.Expr:
+    """Exclusive running product over the rows of each query."""
+    return factor.cum_prod().shift(1, fill_value=1.0).over(CODE)
+
+
+@dataclass
+class Sums:
+    """Sums over the rows of one source, to be computed for every query in one pass."""
+
+    prefix: str
+    values: list[pl.Expr] = field(default_factory=list)
+
+    def add(self, value: pl.Expr) -> pl.Expr:
+        """Ask for a sum; returns the column that will hold it, 0 for a query without rows."""
+        known = (i for i, other in enumerate(self.values) if other.meta.eq(value))
+        index = next(known, len(self.values))
+        if index == len(self.values):
+            self.values.append(value)
+        return pl.col(f"{self.prefix}{index}").fill_null(0.0)
+
+    def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row per query with all the sums."""
+        named = [v.cast(pl.Float64).alias(f"{self.prefix}{i}") for i, v in enumerate(self.values)]
+        return rows.select(CODE, *named).group_by(CODE).agg(pl.all().sum())
+
+
+class Ranked:
+    """The sums that the formulas ask of one ranking, and the frames that give them.
+
+    Parameters
+    ----------
+    ties
+        The policy.
+    base
+        The level of the rows that are ranked; every other level asked for is a subset of it.
+    """
+
+    def __init__(self, ties: Ties, base: Level) -> None:
+        self.ties, self.base = ties, base
+        self.levels: list[Level] = []
+        self.rows = Sums("rk:rows:")
+        self.ideal = Sums("rk:ideal:")
+        self.slots: dict[Level, Sums] = {}
+        self.stops: list[tuple[pl.Expr, Weight]] = []
+
+    def terms(self, level: Level) -> Terms:
+        """Terms at a level."""
+        if level not in self.levels:
+            self.levels.append(level)
+        return FrameTerms(self, level)
+
+    def totals(self, rows: pl.LazyFrame, table: pl.LazyFrame, queries: pl.LazyFrame) -> pl.LazyFrame:
+        """`queries` with a column for each sum asked for.
+
+        `rows` are ranked rows, `table` all rows of the table.
+        """
+        frames: list[pl.LazyFrame] = []
+        if self.rows.values or self.slots:
+            rows = self._with_levels(rows)
+            for i, (stop, weight) in enumerate(self.stops):
+                rows = stop_in_tied_blocks(rows, stop, weight, f"rk:stop:{i}")
+        if self.rows.values:
+            frames.append(self.rows.of(rows))
+        frames.extend(sums.of(_slot_rows(rows, level)) for level, sums in self.slots.items())
+        if self.ideal.values:
+            frames.append(self.ideal.of(_grades(table)))
+        return reduce(lambda left, right: left.join(right, on=CODE, how="left"), frames, queries)
+
+    def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows counted at each level above the block, and down to its end."""
+        changes = [
+            (pl.col(name) != pl.col(name).shift(by)).fill_null(True).alias(f"rk:{flag}")
+            for name, by, flag in [(CODE, 1, "first_row"), (KEY, 1, "block_first"), (KEY, -1, "block_last")]
+        ]
+        counted = {level: counts(pl.col(LABEL), level).cast(pl.Int64) for level in self.levels}
+        rows = rows.with_columns(
+            *changes, *(c.cum_sum().alias(f"rk:so_far:{level}") for level, c in counted.items())
+        )
+        columns = []
+        for level, c in counted.items():
+            so_far = pl.col(f"rk:so_far:{level}")
+            above = pl.when(pl.col("rk:first_row")).then(so_far - c).forward_fill()
+            if self.ties in ("block", "expected"):
+                through = pl.when(pl.col("rk:block_last")).then(so_far).backward_fill()
+                before = pl.when(pl.col("rk:block_first")).then(so_far - c).forward_fill()
+            else:
+                through, before = so_far, so_far - c
+            columns += [
+                (through - above).alias(f"rk:through:{level}"),
+                (before - above).alias(f"rk:before:{level}"),
+                (so_far - above).alias(f"rk:so_far:{level}"),
+            ]
+        return rows.with_columns(columns)
+
+
+class FrameTerms(Terms):
+    """Terms at one level of a ranked frame."""
+
+    def __init__(self, ranked: Ranked, level: Level) -> None:
+        self._ranked, self._level = ranked, level
+        self.ties = ranked.ties
+        self.lo, self.hi, self.label = pl.col(LO), pl.col(HI), pl.col(LABEL)
+        self.through = pl.col(f"rk:through:{level}")
+        self.before = pl.col(f"rk:before:{level}")
+        self.n, self.relevant = pl.col(N), pl.col(relevant_name(level))
+
+    def _counted(self, value: pl.Expr, otherwise: float) -> pl.Expr:
+        if self._level == self._ranked.base:
+            return value
+        return pl.when(counts(pl.col(LABEL), self._level)).then(value).otherwise(otherwise)
+
+    def sum(self, value: pl.Expr | float) -> pl.Expr:
+        value = value if isinstance(value, pl.Expr) else pl.lit(value)
+        # A literal alone would be one row in a select.
+        return self._ranked.rows.add(self._counted(value + 0.0 * pl.col(LO), 0.0))
+
+    def product_before(self, factor: pl.Expr) -> pl.Expr:
+        return _over_query(self._counted(factor, 1.0))
+
+    def slots(self) -> Slots:
+        sums = self._ranked.slots.setdefault(self._level, Sums(f"rk:slots:{self._level}:"))
+        return FrameSlots(sums)
+
+    def ideal(self) -> Terms:
+        return IdealTerms(self._ranked.ideal)
+
+    def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
+        if self.ties not in ("block", "expected"):
+            return stop * weight(self.lo)
+        stop = self._counted(stop, 0.0)
+        self._ranked.stops.append((stop, weight))
+        return pl.col(f"rk:stop:{len(self._ranked.stops) - 1}")
+
+
+class IdealTerms(Terms):
+    """All rows with a positive label by descending label; one row of the frame stands for all rows of one label."""
+
+    ties: Ties = "expected"
+
+    def __init__(self, sums: Sums) -> None:
+        self._sums = sums
+        self.lo, self.hi, self.label = pl.col(LO), pl.col(HI), pl.col(LABEL)
+        self.before, self.through = self.lo - 1, self.hi
+
+    def sum(self, value: pl.Expr | float) -> pl.Expr:
+        return self._sums.add(value * pl.col(COUNT))
+
+    def product_before(self, factor: pl.Expr) -> pl.Expr:
+        raise NotImplementedError
+
+    def slots(self) -> Slots:
+        raise NotImplementedError
+
+    def ideal(self) -> Terms:
+        return self
+
+    def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
+        raise NotImplementedError
+
+
+class FrameSlots(Slots):
+    """Slots from the columns of the frame that `_slot_rows` makes."""
+
+    def __init__(self, sums: Sums) -> None:
+        self._sums = sums
+        self.index, self.size, self.hits = pl.col("rk:index"), pl.col("rk:size"), pl.col("rk:hits")
+        self.position = pl.col(LO) + self.index
+
+    def product_before(self, factor: pl.Expr) -> pl.Expr:
+        return _over_query(factor)
+
+    def sum(self, value: pl.Expr) -> pl.Expr:
+        return self._sums.add(value)
+
+
+def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:
+    """One row for each position where the first hit of a query can fall."""
+    through, before, so_far = (
+        pl.col(f"rk:{name}:{level}") for name in ("through", "before", "so_far")
+    )
+    size, hits = pl.col(HI) - pl.col(LO) + 1, through - before
+    return (
+        rows.filter(counts(pl.col(LABEL), level) & (so_far == 1))
+        .select(CODE, LO, size.alias("rk:size"), hits.alias("rk:hits"))
+        .with_columns(
+            pl.int_ranges(0, pl.col("rk:size") - pl.col("rk:hits") + 1).alias("rk:index")
+        )
+        .explode("rk:index")
+    )
+
+
+def _grades(table: pl.LazyFrame) -> pl.LazyFrame:
+    """For each query the distinct positive labels, descending: how often, and the positions they take in the ideal ranking."""
+    so_far = pl.col(COUNT).cum_sum()
+    first = (pl.col(CODE) != pl.col(CODE).shift(1)).fill_null(True)
+    above = pl.when(first).then(so_far - pl.col(COUNT)).forward_fill()
+    return (
+        table.filter(counts(pl.col(LABEL), None))
+        .group_by(CODE, LABEL)
+        .agg(pl.len().cast(pl.Int64).alias(COUNT))
+        .with_columns(sort_key(pl.col(CODE), pl.col(LABEL), pl.Float64(), None).alias(KEY))
+        .sort(KEY)
+        .with_columns((so_far - above).alias(HI))
+        .with_columns((pl.col(HI) - pl.col(COUNT) + 1).alias(LO))
+    )
+
+
+__all__ = ["BLOCK_FIRST", "Ranked", "relevant_name"]

@@ -1,0 +1,1 @@
+"""Formulas by family, and the names that lead to them."""

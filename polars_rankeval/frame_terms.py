@@ -25,6 +25,10 @@ def _over_query(factor: pl.Expr) -> pl.Expr:
     return factor.cum_prod().shift(1, fill_value=1.0).over(CODE)
 
 
+def _positions(last: pl.Expr) -> pl.Expr:
+    return pl.int_range(1, last + 1, dtype=pl.Int64)
+
+
 @dataclass
 class Sums:
     """Sums over the rows of one source, to be computed for every query in one pass."""
@@ -139,6 +143,9 @@ class FrameTerms(Terms):
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         return _over_query(self._counted(factor, 1.0))
 
+    def positions(self, last: pl.Expr) -> pl.Expr:
+        return _positions(last)
+
     def slots(self) -> Slots:
         sums = self._ranked.slots.setdefault(self._level, Sums(f"rk:slots:{self._level}:"))
         return FrameSlots(sums)
@@ -169,6 +176,9 @@ class IdealTerms(Terms):
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         raise NotImplementedError
+
+    def positions(self, last: pl.Expr) -> pl.Expr:
+        return _positions(last)
 
     def slots(self) -> Slots:
         raise NotImplementedError

@@ -27,7 +27,7 @@ from polars_rankeval.terms import counts
 
 QUERY_WEIGHT = "rk:weight"
 
-_FILL: dict[NoRelevant, float | None] = {"zero": 0.0, "one": 1.0, "null": None, "error": None}
+FILL: dict[NoRelevant, float | None] = {"zero": 0.0, "one": 1.0, "null": None, "error": None}
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def per_query_plan(
             columns,
             flags,
         )
-    fill = pl.lit(_FILL[options.no_relevant], dtype=pl.Float64)
+    fill = pl.lit(FILL[options.no_relevant], dtype=pl.Float64)
     for name, empty in undefined.items():
         values[name] = pl.when(empty).then(fill).otherwise(values[name])
     return result.select(

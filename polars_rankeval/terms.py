@@ -88,6 +88,10 @@ class Terms(ABC):
         """Product of the factors of the counted rows before each one, in the order of the ranking."""
 
     @abstractmethod
+    def positions(self, last: pl.Expr) -> pl.Expr:
+        """The positions 1, 2, ... at least up to `last`, a number for the query or for all."""
+
+    @abstractmethod
     def slots(self) -> Slots:
         """Where the first counted row of the query may stand."""
 
@@ -134,11 +138,9 @@ def mean_weight(terms: Terms, weight: Weight, k: int | None) -> pl.Expr:
     if k is not None:
         first, last = pl.min_horizontal(first, k), pl.min_horizontal(last, k)
     tied = terms.hi > terms.lo
-    longest = pl.when(tied).then(last).max().fill_null(0)
-    position = pl.int_range(0, longest + 1, dtype=pl.Int64)
-    running = pl.when(position > 0).then(weight(position)).otherwise(0.0).cum_sum()
-    # Rows without ties must not index beyond the table, which is as short as the ties allow.
-    total = running.gather(pl.when(tied).then(last).otherwise(0)) - running.gather(
-        pl.when(tied).then(first).otherwise(0)
+    running = weight(terms.positions(pl.when(tied).then(last).max().fill_null(0))).cum_sum()
+    # Positions count from 1, so the sum up to position 0 is a null here; so are rows without ties, where the table may end earlier.
+    first, last = (
+        running.gather(pl.when(tied & (x > 0)).then(x - 1)).fill_null(0.0) for x in (first, last)
     )
-    return pl.when(tied).then(total / terms.size).otherwise(alone)
+    return pl.when(tied).then((last - first) / terms.size).otherwise(alone)

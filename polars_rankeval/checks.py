@@ -18,14 +18,26 @@ ROWS, CODE = "rk:rows", "rk:code"
 
 @dataclass(frozen=True)
 class Check:
-    """A count of offending rows of a query, and what to say of it."""
+    """Which rows a table may not have, and what to say of them."""
 
-    count: pl.Expr
+    bad: pl.Expr
     #: "{rows}" and "{query}" are filled in
     message: str
 
 
-def score_check(score: str, dtype: pl.DataType) -> list[Check]:
+def query_checks(query: list[str]) -> list[Check]:
+    """Every row belongs to a query."""
+    return [
+        Check(
+            pl.col(column).is_null(),
+            f"query column {column!r} is null in {{rows}}: every row belongs to a query; "
+            "fill the nulls or filter them out",
+        )
+        for column in query
+    ]
+
+
+def score_checks(score: str, dtype: pl.DataType) -> list[Check]:
     """NaN is refused; infinities are scores."""
     if not dtype.is_float():
         return []
@@ -33,7 +45,7 @@ def score_check(score: str, dtype: pl.DataType) -> list[Check]:
         f"score column {score!r} is NaN in {{rows}}, for example in query {{query}}: NaN has no place in a ranking; "
         "use null for rows that were not retrieved"
     )
-    return [Check(pl.col(score).is_nan().sum(), message)]
+    return [Check(pl.col(score).is_nan(), message)]
 
 
 def label_checks(label: str, dtype: pl.DataType, max_label: float | None = None) -> list[Check]:
@@ -44,69 +56,79 @@ def label_checks(label: str, dtype: pl.DataType, max_label: float | None = None)
             f"label column {label!r} is NaN or infinite in {{rows}}, for example in query {{query}}: "
             "use null for rows that were not judged"
         )
-        checks.append(Check(pl.col(label).is_finite().not_().sum(), message))
+        checks.append(Check(pl.col(label).is_finite().not_(), message))
     if max_label is not None and dtype.is_numeric():
         message = (
             f"label column {label!r} is above max_label={max_label} in {{rows}}, for example in query {{query}}: "
             "give ERR the largest label there can be, as in ERR(max_label=5)"
         )
-        checks.append(Check((pl.col(label) > max_label).sum(), message))
+        checks.append(Check(pl.col(label) > max_label, message))
     return checks
 
 
-def doc_check(doc: str) -> Check:
+def doc_checks(doc: str) -> list[Check]:
     """A document that breaks ties, or is looked for twice, has a name."""
     message = (
         f"document column {doc!r} is null in {{rows}}, for example in query {{query}}: "
-        "fill the nulls, or choose another policy than ties='doc'"
+        "a document that breaks ties needs a name; fill the nulls or filter them out"
     )
-    return Check(pl.col(doc).null_count(), message)
+    return [Check(pl.col(doc).is_null(), message)]
 
 
-def weight_check(weight: str, dtype: pl.DataType) -> Check:
+def weight_checks(weight: str, dtype: pl.DataType, keys: list[str]) -> list[Check]:
     """A query has one weight."""
     w = pl.col(weight)
-    wrong = (w.null_count() > 0) | (w.min() != w.max()) | (w.min() < 0)
+    bad = w.is_null() | (w < 0)
     if dtype.is_float():
-        wrong |= w.is_finite().not_().any()
-    message = (
-        f"weight column {weight!r} is null, negative, not finite or not the same in all rows of the query, in {{rows}}, "
-        "for example in query {query}: the weight belongs to the query, as pl.len().over(query) does"
-    )
-    return Check(pl.when(wrong).then(pl.len()).otherwise(0), message)
-
-
-def counted(checks: list[Check]) -> list[pl.Expr]:
-    """Aggregations of the rows of a query that `raise_failed` reads."""
+        bad |= w.is_finite().not_()
     return [
-        pl.len().alias(ROWS),
-        *(check.count.alias(f"rk:check:{i}") for i, check in enumerate(checks)),
+        Check(
+            bad,
+            f"weight column {weight!r} is null, negative or not finite in {{rows}}, for example in query {{query}}: "
+            "a weight is a number of at least 0",
+        ),
+        Check(
+            w.min().over(keys) != w.max().over(keys),
+            f"weight column {weight!r} is not the same in all rows of the query in {{rows}}, for example in query {{query}}: "
+            "the weight belongs to the query, as pl.len().over(query) does",
+        ),
     ]
 
 
-def raise_failed(
-    queries: pl.LazyFrame, columns: Columns, checks: list[Check], *, hashed: bool = False
-) -> pl.LazyFrame:
-    """Pass `queries`, which has the columns of `counted`, unless a check counted a row."""
+def refuse(table: pl.LazyFrame, keys: list[str], checks: list[Check], schema: pl.Schema) -> pl.LazyFrame:
+    """No rows, of this schema; the plan raises when it runs if `table` has bad rows.
+
+    Columns are counted whole, which costs next to nothing; the error needs the counts, hence a function in the plan, which sees one row.
+    """
+    query = pl.struct(keys)
+    counts = table.select(
+        column
+        for i, check in enumerate(checks)
+        for column in (
+            check.bad.sum().alias(f"rows{i}"),
+            query.filter(check.bad).first().alias(f"query{i}"),
+        )
+    )
 
     def run(frame: pl.DataFrame) -> pl.DataFrame:
-        for column in columns.query:
-            null = frame.filter(pl.col(column).is_null())
-            if null.height:
-                msg = (
-                    f"query column {column!r} is null in {plural(null[ROWS].sum(), 'row')}: every row belongs to a query; "
-                    "fill the nulls or filter them out"
-                )
-                raise RankEvalError(msg)
         for i, check in enumerate(checks):
-            bad = frame.filter(pl.col(f"rk:check:{i}") > 0)
-            if bad.height:
-                rows = plural(bad[f"rk:check:{i}"].sum(), "row")
-                msg = check.message.format(rows=rows, query=example(bad, columns.keys))
+            count = frame[f"rows{i}"][0]
+            if count:
+                bad = frame.select(pl.col(f"query{i}").struct.unnest())
+                msg = check.message.format(rows=plural(count, "row"), query=example(bad, keys))
                 raise RankEvalError(msg)
-        if hashed and frame[CODE].n_unique() != frame.height:
+        return pl.DataFrame(schema=schema)
+
+    return counts.map_batches(run, schema=schema, streamable=False)
+
+
+def refuse_shared_codes(queries: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+    """Pass `queries`, unless two of them have one CODE."""
+
+    def run(frame: pl.DataFrame) -> pl.DataFrame:
+        if frame[CODE].n_unique() != frame.height:
             msg = (
-                f"two values of the key {columns.keys} share a 64-bit hash, by a chance of one in millions: "
+                f"two values of the key {keys} share a 64-bit hash, by a chance of one in millions: "
                 "use an integer column for the query, such as pl.col(...).rank('dense')"
             )
             raise RankEvalError(msg)
@@ -150,9 +172,8 @@ def duplicates(table: pl.LazyFrame, columns: Columns) -> pl.LazyFrame:
     )
 
 
-def guarded_by_documents(table: pl.LazyFrame, of: pl.LazyFrame, columns: Columns) -> pl.LazyFrame:
-    """`table`, whose plan raises when it runs if `of` has duplicate documents."""
-    schema = table.collect_schema()
+def refuse_duplicates(table: pl.LazyFrame, columns: Columns, schema: pl.Schema) -> pl.LazyFrame:
+    """No rows, of this schema; the plan raises when it runs if a document stands twice in a query."""
 
     def run(frame: pl.DataFrame) -> pl.DataFrame:
         if frame.height:
@@ -165,22 +186,12 @@ def guarded_by_documents(table: pl.LazyFrame, of: pl.LazyFrame, columns: Columns
             raise RankEvalError(msg)
         return pl.DataFrame(schema=schema)
 
-    return _guarded(table, duplicates(of, columns).map_batches(run, schema=schema, streamable=False))
+    return duplicates(table, columns).map_batches(run, schema=schema, streamable=False)
 
 
-def guarded_by_values(table: pl.LazyFrame, columns: Columns, checks: list[Check]) -> pl.LazyFrame:
-    """`table`, whose plan raises when it runs if a check fails."""
-    schema = table.collect_schema()
-    queries = raise_failed(table.group_by(columns.keys).agg(counted(checks)), columns, checks)
-    nothing = queries.map_batches(
-        lambda _: pl.DataFrame(schema=schema), schema=schema, streamable=False
-    )
-    return _guarded(table, nothing)
-
-
-def _guarded(table: pl.LazyFrame, nothing: pl.LazyFrame) -> pl.LazyFrame:
-    # A plan has no statement "run this too": rows that never come tie the check to the table.
-    return pl.concat([table, nothing])
+def guarded(table: pl.LazyFrame, *refusals: pl.LazyFrame) -> pl.LazyFrame:
+    """`table`, whose plan runs the refusals too: rows that never come tie them to it."""
+    return pl.concat([table, *refusals])
 
 
 def example(frame: pl.DataFrame, keys: list[str]) -> str:

@@ -9,11 +9,13 @@ import polars as pl
 from polars_rankeval._typing import NO_RELEVANT, TIES, Frame, Names, NoRelevant, Ties
 from polars_rankeval.checks import (
     Check,
-    doc_check,
-    guarded_by_documents,
-    guarded_by_values,
+    doc_checks,
+    guarded,
     label_checks,
-    score_check,
+    query_checks,
+    refuse,
+    refuse_duplicates,
+    score_checks,
 )
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all
@@ -232,7 +234,7 @@ def tie_blocks(
     relevant = (pl.col(label) if schema[label].is_numeric() else pl.col(label).cast(pl.UInt8)) > 0
     keys = columns.keys
     plan = (
-        guarded_by_values(lazy, columns, _value_checks(schema, columns))
+        guarded(lazy, refuse(lazy, keys, _value_checks(schema, columns), schema))
         .filter(pl.col(score).is_not_null())
         .group_by(*keys, normalise(pl.col(score), schema[score]))
         .agg(pl.len().cast(pl.Int64).alias("size"), relevant.sum().cast(pl.Int64).alias("relevant"))
@@ -285,16 +287,18 @@ def check(
     schema = lazy.collect_schema()
     columns = Columns.of(schema, query=query, doc=doc, label=label, score=score, by=by)
     checks = _value_checks(schema, columns)
-    has_doc = doc in schema
-    plan = guarded_by_values(lazy, columns, [*checks, *([doc_check(doc)] if has_doc else [])])
-    if has_doc:
-        plan = guarded_by_documents(plan, lazy, columns)
-    return _finish(table, plan)
+    if doc not in schema:
+        return _finish(table, guarded(lazy, refuse(lazy, columns.keys, checks, schema)))
+    values = refuse(lazy, columns.keys, [*checks, *doc_checks(doc)], schema)
+    return _finish(table, guarded(lazy, values, refuse_duplicates(lazy, columns, schema)))
 
 
 def _value_checks(schema: pl.Schema, columns: Columns) -> list[Check]:
-    scores = [c for score in columns.scores for c in score_check(score, schema[score])]
-    return [*scores, *label_checks(columns.label, schema[columns.label])]
+    return [
+        *query_checks(columns.query),
+        *(check for score in columns.scores for check in score_checks(score, schema[score])),
+        *label_checks(columns.label, schema[columns.label]),
+    ]
 
 
 def _prepare(
@@ -335,8 +339,11 @@ def _prepare(
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:
     """The plan for each score column, one below the other."""
-    span = _span(table, columns)
-    plans = [per_query_plan(lazy, columns, s, options, span) for s in columns.scores]
+    span, at_hand = _span(table, columns), isinstance(table, pl.DataFrame)
+    plans = [
+        per_query_plan(lazy, columns, s, options, span=span, at_hand=at_hand)
+        for s in columns.scores
+    ]
     if len(plans) == 1:
         return plans[0]
     return pl.concat(

@@ -8,7 +8,8 @@ from functools import reduce
 import polars as pl
 
 from polars_rankeval._typing import Ties
-from polars_rankeval.ranking import CODE, HI, KEY, LABEL, LO, N, sort_key
+from polars_rankeval.checks import CODE
+from polars_rankeval.ranking import HI, KEY, LABEL, LO, N, Rows, changed
 from polars_rankeval.terms import Level, Slots, Terms, Weight, counts
 from polars_rankeval.tied_cascade import BLOCK_FIRST, stop_in_tied_blocks
 
@@ -75,28 +76,29 @@ class Ranked:
             self.levels.append(level)
         return FrameTerms(self, level)
 
-    def totals(self, rows: pl.LazyFrame, table: pl.LazyFrame, queries: pl.LazyFrame) -> pl.LazyFrame:
-        """`queries` with a column for each sum asked for.
-
-        `rows` are ranked rows, `table` all rows of the table.
-        """
+    def totals(self, ranked: pl.LazyFrame, rows: Rows, queries: pl.LazyFrame) -> pl.LazyFrame:
+        """`queries` with a column for each sum asked for; `ranked` are the ranked rows."""
         frames: list[pl.LazyFrame] = []
         if self.rows.values or self.slots:
-            rows = self._with_levels(rows)
+            ranked = self._with_levels(ranked)
             for i, (stop, weight) in enumerate(self.stops):
-                rows = stop_in_tied_blocks(rows, stop, weight, f"rk:stop:{i}")
+                ranked = stop_in_tied_blocks(ranked, stop, weight, f"rk:stop:{i}")
         if self.rows.values:
-            frames.append(self.rows.of(rows))
-        frames.extend(sums.of(_slot_rows(rows, level)) for level, sums in self.slots.items())
+            frames.append(self.rows.of(ranked))
+        frames.extend(sums.of(_slot_rows(ranked, level)) for level, sums in self.slots.items())
         if self.ideal.values:
-            frames.append(self.ideal.of(_grades(table)))
-        return reduce(lambda left, right: left.join(right, on=CODE, how="left"), frames, queries)
+            frames.append(self.ideal.of(_grades(rows)))
+        if len(frames) > 1:
+            # One join with all queries instead of one for each frame.
+            frames = [pl.concat(frames, how="diagonal").group_by(CODE).agg(pl.all().sum())]
+        return queries.join(frames[0], on=CODE, how="left") if frames else queries
 
     def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows counted at each level above the block, and down to its end."""
         changes = [
-            (pl.col(name) != pl.col(name).shift(by)).fill_null(True).alias(f"rk:{flag}")
-            for name, by, flag in [(CODE, 1, "first_row"), (KEY, 1, "block_first"), (KEY, -1, "block_last")]
+            changed(CODE, 1).alias("rk:first_row"),
+            changed(KEY, 1).alias(BLOCK_FIRST),
+            changed(KEY, -1).alias("rk:block_last"),
         ]
         counted = {level: counts(pl.col(LABEL), level).cast(pl.Int64) for level in self.levels}
         rows = rows.with_columns(
@@ -108,7 +110,7 @@ class Ranked:
             above = pl.when(pl.col("rk:first_row")).then(so_far - c).forward_fill()
             if self.ties in ("block", "expected"):
                 through = pl.when(pl.col("rk:block_last")).then(so_far).backward_fill()
-                before = pl.when(pl.col("rk:block_first")).then(so_far - c).forward_fill()
+                before = pl.when(pl.col(BLOCK_FIRST)).then(so_far - c).forward_fill()
             else:
                 through, before = so_far, so_far - c
             columns += [
@@ -199,7 +201,10 @@ class FrameSlots(Slots):
         self.position = pl.col(LO) + self.index
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
-        return _over_query(factor)
+        # Most first hits stand alone; those are kept out of the groups, each of which costs.
+        tied = self.size > 1
+        product = factor.cum_prod().shift(1, fill_value=1.0).over(pl.when(tied).then(pl.col(CODE)))
+        return pl.when(tied).then(product).otherwise(1.0)
 
     def sum(self, value: pl.Expr) -> pl.Expr:
         return self._sums.add(value)
@@ -221,20 +226,18 @@ def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:
     )
 
 
-def _grades(table: pl.LazyFrame) -> pl.LazyFrame:
-    """For each query the distinct positive labels, descending: how often, and the positions they take in the ideal ranking."""
+def _grades(rows: Rows) -> pl.LazyFrame:
+    """The distinct positive labels of each query, descending: how often, and where they stand in the ideal ranking."""
     so_far = pl.col(COUNT).cum_sum()
-    first = (pl.col(CODE) != pl.col(CODE).shift(1)).fill_null(True)
-    above = pl.when(first).then(so_far - pl.col(COUNT)).forward_fill()
+    above = pl.when(changed(CODE, 1)).then(so_far - pl.col(COUNT)).forward_fill()
+    labelled = rows.labelled(None).select(rows.code.alias(CODE), rows.label.cast(pl.Float64).alias(LABEL))
+    # The labels are ranked as scores are.
+    as_scores = Rows(labelled, pl.col(CODE), pl.col(LABEL), pl.col(LABEL), pl.Float64(), pl.lit(0))
     return (
-        table.filter(counts(pl.col(LABEL), None))
-        .group_by(CODE, LABEL)
+        labelled.group_by(CODE, LABEL)
         .agg(pl.len().cast(pl.Int64).alias(COUNT))
-        .with_columns(sort_key(pl.col(CODE), pl.col(LABEL), pl.Float64(), None).alias(KEY))
+        .with_columns(as_scores.key())
         .sort(KEY)
         .with_columns((so_far - above).alias(HI))
         .with_columns((pl.col(HI) - pl.col(COUNT) + 1).alias(LO))
     )
-
-
-__all__ = ["BLOCK_FIRST", "Ranked", "relevant_name"]

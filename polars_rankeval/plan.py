@@ -8,19 +8,18 @@ import polars as pl
 
 from polars_rankeval import checks as ck
 from polars_rankeval._typing import NoRelevant, Ties
+from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, relevant_name
 from polars_rankeval.measures.names import Measure, parameters
 from polars_rankeval.ranking import (
-    CODE,
-    LABEL,
     N,
     SCORE,
     START,
     TIE,
-    normalise,
+    Rows,
+    dense_rank,
     query_code,
     rank_rows,
-    storable,
 )
 from polars_rankeval.table import Columns
 from polars_rankeval.terms import counts
@@ -46,11 +45,14 @@ def per_query_plan(
     columns: Columns,
     score: str,
     options: Options,
+    *,
     span: tuple[int, int] | None = None,
+    at_hand: bool = False,
 ) -> pl.LazyFrame:
     """One row per query: the keys, a column per measure and, if weights are asked for, the weight of the query.
 
-    `span` is the least and the largest value of a lone integer query column, if known.
+    `span` is the least and the largest value of a lone integer query column, if known; `at_hand` says that the rows are in memory and
+    the result is wanted now.
     """
     schema = table.collect_schema()
     ties = options.ties
@@ -73,42 +75,39 @@ def per_query_plan(
         if (empty := m.undefined(ranked.terms(m.level))) is not None
     }
 
-    checks = _checks(schema, columns, score, options)
     code = query_code(schema, columns.keys)
-    queries = (
-        table.group_by(columns.keys)
-        .agg(
-            *ck.counted(checks),
-            value.count().cast(pl.Int64).alias(N),
-            *(counts(label, x).sum().cast(pl.Int64).alias(relevant_name(x)) for x in ranked.levels),
-            *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
-        )
-        .with_columns(code.expr.alias(CODE))
+    queries = table.group_by(columns.keys).agg(
+        value.count().cast(pl.Int64).alias(N),
+        *(counts(label, x).sum().cast(pl.Int64).alias(relevant_name(x)) for x in ranked.levels),
+        *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
+    )
+    refusal = ck.refuse(
+        table, columns.keys, _checks(schema, columns, score, options), queries.collect_schema()
     )
     queries = (
-        ck.raise_failed(queries, columns, checks, hashed=code.hashed)
+        ck.guarded(queries, refusal)
+        .with_columns(code.expr.alias(CODE))
         .sort(CODE)
         .with_columns((pl.col(N).cum_sum() - pl.col(N)).alias(START))
-    )
+    ).cache()
+    if code.hashed:
+        queries = ck.refuse_shared_codes(queries, columns.keys)
 
-    value, score_dtype = storable(normalise(value, score_dtype), score_dtype)
-    rows = table.select(
-        code.expr.alias(CODE),
-        label.cast(pl.Float64).alias(LABEL),
-        value.alias(SCORE),
-        *([_text(schema, columns.doc).alias(TIE)] if ties == "doc" else []),
-    )
+    frame, tie = table, pl.lit(0)
+    storable = dense_rank(value, score_dtype)
+    if storable is not None:
+        frame = frame.with_columns(storable.alias(SCORE))
+        value, score_dtype = pl.col(SCORE), pl.UInt32()
     if ties == "order":
-        rows = rows.with_row_index(TIE)
+        frame, tie = frame.with_row_index(TIE), pl.col(TIE)
     if ties == "doc":
-        rows = ck.guarded_by_documents(rows, table, columns)
+        refusal = ck.refuse_duplicates(table, columns, frame.collect_schema())
+        frame, tie = ck.guarded(frame, refusal), _text(schema, columns.doc)
+    rows = Rows(
+        frame, code.expr, label, value, score_dtype, tie, span, at_hand
+    )
     ranked_rows = rank_rows(
-        rows,
-        queries.select(CODE, START, N, *map(relevant_name, ranked.levels)),
-        counts(pl.col(LABEL), base),
-        score_dtype,
-        ties,
-        span,
+        rows, queries.select(CODE, START, N, *map(relevant_name, ranked.levels)), base, ties
     )
     result = ranked.totals(ranked_rows, rows, queries)
     if options.no_relevant == "error" and undefined:
@@ -137,10 +136,15 @@ def _checks(
         if m.name == "ERR"
     ]
     return [
-        *ck.score_check(score, schema[score]),
+        *ck.query_checks(columns.query),
+        *ck.score_checks(score, schema[score]),
         *ck.label_checks(columns.label, schema[columns.label], min(max_label, default=None)),
-        *([ck.doc_check(columns.doc)] if options.ties == "doc" else []),
-        *([ck.weight_check(options.weight, schema[options.weight])] if options.weight else []),
+        *(ck.doc_checks(columns.doc) if options.ties == "doc" else []),
+        *(
+            ck.weight_checks(options.weight, schema[options.weight], columns.keys)
+            if options.weight
+            else []
+        ),
     ]
 
 

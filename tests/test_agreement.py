@@ -77,7 +77,8 @@ def trec_eval(table: Table, **options: Any) -> dict[str, list[float]]:
     for query, row in table.rows:
         if row.score is not None:
             run.setdefault(query, {})[row.doc] = float(row.score)
-        if row.label is not None:
+        # Negative labels make pytrec_eval write out of bounds; to trec_eval they are no judgement.
+        if row.label is not None and row.label >= 0:
             qrel.setdefault(query, {})[row.doc] = int(row.label)
     evaluator = pytrec_eval.RelevanceEvaluator(qrel, set(TREC.values()), **options)
     return {

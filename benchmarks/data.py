@@ -34,7 +34,9 @@ class Case:
         query = pl.Series("query_id", codes * 7 + 100)
         if self.string_ids:
             query = ("query_" + query.cast(pl.String)).alias("query_id")
-        table = pl.DataFrame({"query_id": query, "label": labels, "score": scores.astype(self.score)})
+        table = pl.DataFrame(
+            {"query_id": query, "label": labels, "score": scores.astype(self.score)}
+        )
         return table, codes
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 
-@njit(parallel=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True)
 def kernel(code: Any, score: Any, label: Any, queries: int) -> Any:
     """AP, RR, nDCG@10, P@10 and R@100 of each query, under ties="block"."""
     rows, threads = len(code), 2
@@ -45,7 +45,7 @@ def kernel(code: Any, score: Any, label: Any, queries: int) -> Any:
     return out
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def one_query(falling: Any, grades: Any) -> Any:
     """The measures of one query, given negative scores."""
     out = np.zeros(5)

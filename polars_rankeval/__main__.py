@@ -11,8 +11,14 @@ def main() -> None:
     """Print the means of the two models of the sample, and the queries where they differ most."""
     table = rk.sample()
     means = rk.evaluate(table, "AP", "RR", "nDCG@10", "P@5", "R@10", by="model").collect()
-    ap = rk.per_query(table, "AP", by="model").collect().pivot("model", index="query_id", values="AP")
-    with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4):
+    ap = (
+        rk.per_query(table, "AP", by="model")
+        .collect()
+        .pivot("model", index="query_id", values="AP")
+    )
+    with pl.Config(
+        tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4
+    ):
         print("Mean over queries, by model")
         print(means)
         print("\nAverage precision of each query")

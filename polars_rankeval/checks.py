@@ -95,7 +95,9 @@ def weight_checks(weight: str, dtype: pl.DataType, keys: list[str]) -> list[Chec
     ]
 
 
-def refuse(table: pl.LazyFrame, keys: list[str], checks: list[Check], schema: pl.Schema) -> pl.LazyFrame:
+def refuse(
+    table: pl.LazyFrame, keys: list[str], checks: list[Check], schema: pl.Schema
+) -> pl.LazyFrame:
     """No rows, of this schema; the plan raises when it runs if `table` has bad rows.
 
     Columns are counted whole, which costs next to nothing; the error needs the counts, hence a function in the plan, which sees one row.
@@ -179,7 +181,7 @@ def refuse_duplicates(table: pl.LazyFrame, columns: Columns, schema: pl.Schema) 
         if frame.height:
             first = frame.head(1)
             msg = (
-                f"{plural(frame.height, 'pair')} of query and document in {plural(frame[ROWS].sum(), 'row')} of column "
+                f"{plural(frame.height, 'pair')} of query and document in {plural(int(frame[ROWS].sum()), 'row')} of column "
                 f"{columns.doc!r}, for example document {first[columns.doc][0]!r} of query {example(first, columns.keys)}: "
                 "a document stands once in a ranking; keep one row of each"
             )

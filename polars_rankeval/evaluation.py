@@ -88,6 +88,9 @@ def per_query(
     │ 2        ┆ 0.0      ┆ 0.0  ┆ 0.0      │
     └──────────┴──────────┴──────┴──────────┘
     """
+    lazy: pl.LazyFrame
+    columns: Columns
+    options: Options
     lazy, columns, options = _prepare(
         table,
         measures,
@@ -154,6 +157,9 @@ def evaluate(
     │ 2       ┆ 0.291667 ┆ 0.375 │
     └─────────┴──────────┴───────┘
     """
+    lazy: pl.LazyFrame
+    columns: Columns
+    options: Options
     lazy, columns, options = _prepare(
         table,
         measures,
@@ -240,7 +246,9 @@ def tie_blocks(
         .agg(pl.len().cast(pl.Int64).alias("size"), relevant.sum().cast(pl.Int64).alias("relevant"))
         .sort(*keys, score, descending=[False] * len(keys) + [True])
         .with_columns(pl.col("size").cum_sum().over(keys).alias("hi"))
-        .select(*keys, score, (pl.col("hi") - pl.col("size") + 1).alias("lo"), "hi", "size", "relevant")
+        .select(
+            *keys, score, (pl.col("hi") - pl.col("size") + 1).alias("lo"), "hi", "size", "relevant"
+        )
     )
     return _finish(table, plan)
 
@@ -286,7 +294,7 @@ def check(
     lazy = scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(schema, query=query, doc=doc, label=label, score=score, by=by)
-    checks = _value_checks(schema, columns)
+    checks: list[Check] = _value_checks(schema, columns)
     if doc not in schema:
         return _finish(table, guarded(lazy, refuse(lazy, columns.keys, checks, schema)))
     values = refuse(lazy, columns.keys, [*checks, *doc_checks(doc)], schema)
@@ -380,4 +388,6 @@ def _mean(value: pl.Expr, *, weighted: bool) -> pl.Expr:
 
 def _finish(table: Frame, plan: pl.LazyFrame) -> Frame:
     """DataFrame in, DataFrame out."""
-    return cast("Frame", plan.collect() if isinstance(table, pl.DataFrame) else plan)
+    if isinstance(table, pl.DataFrame):
+        return plan.collect()
+    return plan

@@ -39,7 +39,12 @@ class Shared(TypedDict, total=False):
 
 
 def average_precision(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    rel: float | None = None,
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Average precision: the mean over the relevant rows of the precision at their positions.
 
@@ -71,7 +76,12 @@ def average_precision(
 
 
 def reciprocal_rank(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    rel: float | None = None,
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Reciprocal rank: 1 / position of the first relevant row, 0 if there is none down to k.
 
@@ -90,7 +100,12 @@ def reciprocal_rank(
 
 
 def precision(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    rel: float | None = None,
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Precision: relevant rows among the first k, divided by k; without k, of all retrieved rows.
 
@@ -108,7 +123,12 @@ def precision(
 
 
 def recall(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    rel: float | None = None,
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Recall: relevant rows among the first k, divided by R; without k, of all retrieved rows.
 
@@ -168,7 +188,12 @@ def r_precision(
 
 
 def success(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    rel: float | None = None,
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Success, or hit rate: 1 if one of the first k rows is relevant, else 0.
 
@@ -186,7 +211,12 @@ def success(
 
 
 def cg(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, gain: Gain = "linear", **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    gain: Gain = "linear",
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Cumulated gain: the sum of the gains of the first k rows.
 
@@ -204,7 +234,12 @@ def cg(
 
 
 def dcg(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, gain: Gain = "linear", **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    gain: Gain = "linear",
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Discounted cumulated gain: the sum over the first k rows of gain / log2(position + 1).
 
@@ -223,7 +258,12 @@ def dcg(
 
 
 def ndcg(
-    label: IntoExpr, score: IntoExpr, *, k: int | None = None, gain: Gain = "linear", **shared: Unpack[Shared]
+    label: IntoExpr,
+    score: IntoExpr,
+    *,
+    k: int | None = None,
+    gain: Gain = "linear",
+    **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Normalised DCG: DCG@k divided by the DCG@k of all rows of the query, retrieved or not, in descending order of label.
 
@@ -304,7 +344,9 @@ def err(
     return _expression("ERR", label, score, shared, k=k, max_label=max_label, discount=discount)
 
 
-def auc(label: IntoExpr, score: IntoExpr, *, rel: float | None = None, **shared: Unpack[Shared]) -> pl.Expr:
+def auc(
+    label: IntoExpr, score: IntoExpr, *, rel: float | None = None, **shared: Unpack[Shared]
+) -> pl.Expr:
     """Area under the ROC curve: the share of (relevant, other) pairs of retrieved rows in the right order, ties counting half.
 
     Null if there are no pairs. Source: Hanley and McNeil, Radiology 1982.
@@ -321,7 +363,13 @@ def auc(label: IntoExpr, score: IntoExpr, *, rel: float | None = None, **shared:
 
 
 def _expression(
-    name: str, label: IntoExpr, score: IntoExpr, shared: Shared, *, k: int | None = None, **params: Any
+    name: str,
+    label: IntoExpr,
+    score: IntoExpr,
+    shared: Shared,
+    *,
+    k: int | None = None,
+    **params: Any,
 ) -> pl.Expr:
     ties, no_relevant = shared.get("ties", "block"), shared.get("no_relevant", "zero")
     unknown = [key for key in shared if key not in Shared.__annotations__]
@@ -333,19 +381,25 @@ def _expression(
     measure = Measure(name, k, **{p: v for p, v in params.items() if v is not None})
     doc = shared.get("doc")
     max_label = dict(measure.params).get("max_label")
-    labels = _checked(_into(label), f"a label of {measure}", "is_finite", max_label).cast(pl.Float64)
+    labels = _checked(_into(label), f"a label of {measure}", "is_finite", max_label).cast(
+        pl.Float64
+    )
     scores = _checked(_into(score), f"a score of {measure}", "is_not_nan", None)
     if shared.get("judged_only"):
         scores = pl.when(labels >= 0).then(scores)
     terms = GroupTerms(labels, scores, measure.level, ties, None if doc is None else _into(doc))
     value, undefined = measure.value(terms), measure.undefined(terms)
     if undefined is not None:
-        value = pl.when(undefined).then(pl.lit(FILL[no_relevant], dtype=pl.Float64)).otherwise(value)
+        value = (
+            pl.when(undefined).then(pl.lit(FILL[no_relevant], dtype=pl.Float64)).otherwise(value)
+        )
         if no_relevant == "error":
             value = value.map_batches(
                 lambda s: _refuse_null(s, measure), return_dtype=pl.Float64, is_elementwise=True
             )
-    name_of = label if isinstance(label, str) else label.meta.output_name(raise_if_undetermined=False)
+    name_of = (
+        label if isinstance(label, str) else label.meta.output_name(raise_if_undetermined=False)
+    )
     return value.cast(pl.Float64).alias(name_of or str(measure))
 
 
@@ -360,7 +414,7 @@ def _checked(value: pl.Expr, what: str, test: str, largest: float | None) -> pl.
     """
 
     def check(s: pl.Series) -> pl.Series:
-        if s.dtype == pl.Boolean or s.dtype == pl.Null:
+        if s.dtype in (pl.Boolean, pl.Null):
             s = s.cast(pl.Float64)
         if not s.dtype.is_numeric():
             msg = f"{what}: column {s.name!r} has dtype {s.dtype}, but it must be a number"
@@ -373,7 +427,9 @@ def _checked(value: pl.Expr, what: str, test: str, largest: float | None) -> pl.
                 raise RankEvalError(msg)
             s = s + 0.0  # one zero
         if largest is not None and (above := int((s > largest).sum())):
-            msg = f"{what}: column {s.name!r} is above max_label={largest} in {plural(above, 'row')}"
+            msg = (
+                f"{what}: column {s.name!r} is above max_label={largest} in {plural(above, 'row')}"
+            )
             raise RankEvalError(msg)
         return s
 

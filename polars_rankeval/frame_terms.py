@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 
 import polars as pl
 
@@ -63,7 +62,8 @@ class Ranked:
     """
 
     def __init__(self, ties: Ties, base: Level) -> None:
-        self.ties, self.base = ties, base
+        self.ties: Ties = ties
+        self.base = base
         self.levels: list[Level] = []
         self.rows = Sums("rk:rows:")
         self.ideal = Sums("rk:ideal:")
@@ -219,9 +219,7 @@ def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:
     return (
         rows.filter(counts(pl.col(LABEL), level) & (so_far == 1))
         .select(CODE, LO, size.alias("rk:size"), hits.alias("rk:hits"))
-        .with_columns(
-            pl.int_ranges(0, pl.col("rk:size") - pl.col("rk:hits") + 1).alias("rk:index")
-        )
+        .with_columns(pl.int_ranges(0, pl.col("rk:size") - pl.col("rk:hits") + 1).alias("rk:index"))
         .explode("rk:index")
     )
 
@@ -230,7 +228,9 @@ def _grades(rows: Rows) -> pl.LazyFrame:
     """The distinct positive labels of each query, descending: how often, and where they stand in the ideal ranking."""
     so_far = pl.col(COUNT).cum_sum()
     above = pl.when(changed(CODE, 1)).then(so_far - pl.col(COUNT)).forward_fill()
-    labelled = rows.labelled(None).select(rows.code.alias(CODE), rows.label.cast(pl.Float64).alias(LABEL))
+    labelled = rows.labelled(None).select(
+        rows.code.alias(CODE), rows.label.cast(pl.Float64).alias(LABEL)
+    )
     # The labels are ranked as scores are.
     as_scores = Rows(labelled, pl.col(CODE), pl.col(LABEL), pl.col(LABEL), pl.Float64(), pl.lit(0))
     return (

@@ -12,10 +12,10 @@ from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, relevant_name
 from polars_rankeval.measures.names import Measure, parameters
 from polars_rankeval.ranking import (
-    N,
     SCORE,
     START,
     TIE,
+    N,
     Rows,
     dense_rank,
     query_code,
@@ -103,9 +103,7 @@ def per_query_plan(
     if ties == "doc":
         refusal = ck.refuse_duplicates(table, columns, frame.collect_schema())
         frame, tie = ck.guarded(frame, refusal), _text(schema, columns.doc)
-    rows = Rows(
-        frame, code.expr, label, value, score_dtype, tie, span, at_hand
-    )
+    rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
     ranked_rows = rank_rows(
         rows, queries.select(CODE, START, N, *map(relevant_name, ranked.levels)), base, ties
     )
@@ -127,9 +125,7 @@ def per_query_plan(
     )
 
 
-def _checks(
-    schema: pl.Schema, columns: Columns, score: str, options: Options
-) -> list[ck.Check]:
+def _checks(schema: pl.Schema, columns: Columns, score: str, options: Options) -> list[ck.Check]:
     max_label = [
         {**parameters("ERR"), **dict(m.params)}["max_label"]
         for m in options.measures

@@ -40,9 +40,7 @@ def query_code(schema: pl.Schema, columns: list[str]) -> QueryCode:
             return QueryCode(value.to_physical().cast(pl.Int64), hashed=False)
         if dtype == pl.UInt64:
             return QueryCode(value.reinterpret(dtype=pl.Int64), hashed=False)
-        if dtype == pl.Boolean or (
-            dtype.is_integer() and dtype not in (pl.Int128, pl.UInt128)
-        ):
+        if dtype == pl.Boolean or (dtype.is_integer() and dtype not in (pl.Int128, pl.UInt128)):
             return QueryCode(value.cast(pl.Int64), hashed=False)
     values = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
     return QueryCode(values.hash().reinterpret(dtype=pl.Int64), hashed=True)
@@ -112,10 +110,11 @@ class Rows:
 
     def _key(self, code: pl.Expr, low: pl.Expr) -> pl.Expr:
         bits = 64 if self.score_dtype in _WIDE else 32
+        key = code.cast(pl.Int128) * 2**bits + low.cast(pl.Int128)
         if self.span is not None and bits == 32 and self.span[1] - self.span[0] < 2**31:
             # Half as wide, and sorted in half the time.
-            return ((code - self.span[0]) * 2**32 + low.cast(pl.Int64)).alias(KEY)
-        return (code.cast(pl.Int128) * 2**bits + low.cast(pl.Int128)).alias(KEY)
+            key = (code - self.span[0]) * 2**32 + low.cast(pl.Int64)
+        return key.alias(KEY)
 
     def labelled(self, level: Level) -> pl.LazyFrame:
         """The rows that count at a level."""
@@ -166,7 +165,7 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     if ties in ("block", "expected"):
         return ranked
     position = pl.int_range(pl.len(), dtype=pl.Int64)
-    if ties == "order" or ties == "doc":
+    if ties in ("order", "doc"):
         place = pl.col(LO) + pl.col(TIE)
     elif ties == "best":
         # What counts stands at the head of its block, the largest label first.

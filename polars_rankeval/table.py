@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from polars_rankeval._typing import Names, Source
 from polars_rankeval.errors import RankEvalError
 
-_READERS = {
+_READERS: dict[str, Callable[..., pl.LazyFrame]] = {
     ".parquet": pl.scan_parquet,
     ".pq": pl.scan_parquet,
     ".arrow": pl.scan_ipc,
@@ -70,7 +69,7 @@ def scan(source: Source) -> pl.LazyFrame:
     raise RankEvalError(msg)
 
 
-def _reader(path: str | Path) -> Any:
+def _reader(path: str | Path) -> Callable[..., pl.LazyFrame]:
     suffixes = [s for s in Path(str(path)).suffixes if s not in (".gz", ".zst")]
     reader = _READERS.get(suffixes[-1].lower() if suffixes else "")
     if reader is None:

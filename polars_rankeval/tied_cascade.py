@@ -27,9 +27,9 @@ def stop_in_tied_blocks(
     """
 
     def add(frame: pl.DataFrame) -> pl.DataFrame:
-        tied = frame.select(LO, HI, pl.col(name), pl.col(BLOCK_FIRST).cum_sum().alias(_BLOCK)).filter(
-            pl.col(HI) > pl.col(LO)
-        )
+        tied = frame.select(
+            LO, HI, pl.col(name), pl.col(BLOCK_FIRST).cum_sum().alias(_BLOCK)
+        ).filter(pl.col(HI) > pl.col(LO))
         alone = pl.when(pl.col(HI) == pl.col(LO)).then(pl.col(name) * weight(pl.col(LO)))
         if tied.is_empty():
             return frame.with_columns(alone.alias(name))
@@ -79,7 +79,9 @@ def _tied(tied: pl.DataFrame, stop: str, weight: Weight) -> pl.DataFrame:
         )
     drop = t - t.shift(-1)
     return (
-        slots.with_columns(pl.when(i < pl.col("rk:size")).then(drop * weight(pl.col(LO) + i)).alias("rk:value"))
+        slots.with_columns(
+            pl.when(i < pl.col("rk:size")).then(drop * weight(pl.col(LO) + i)).alias("rk:value")
+        )
         .group_by(_BLOCK)
         .agg(pl.col("rk:value").sum())
     )

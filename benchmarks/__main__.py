@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import polars as pl
 
+import polars_rankeval as rk
 from benchmarks.data import CASES, Case
 from benchmarks.kernel import kernel
 from benchmarks.peers import MEASURES, group_by_agg, pytrec_eval

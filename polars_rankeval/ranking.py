@@ -110,7 +110,7 @@ class Rows:
 
     def _key(self, code: pl.Expr, low: pl.Expr) -> pl.Expr:
         bits = 64 if self.score_dtype in _WIDE else 32
-        key = code.cast(pl.Int128) * 2**bits + low.cast(pl.Int128)
+        key: pl.Expr = code.cast(pl.Int128) * 2**bits + low.cast(pl.Int128)
         if self.span is not None and bits == 32 and self.span[1] - self.span[0] < 2**31:
             # Half as wide, and sorted in half the time.
             key = (code - self.span[0]) * 2**32 + low.cast(pl.Int64)

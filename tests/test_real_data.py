@@ -1,0 +1,107 @@
+"""Learning-to-rank data, written to Parquet by three libraries, against scikit-learn in a loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import polars_rankeval as rk
+import pytest
+from polars.testing import assert_frame_equal
+
+FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "lightgbm_lambdarank"
+NAMES = ["AP", "nDCG", "nDCG@10", "DCG@10", "AUC", "NumRel"]
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data are not in the repository")
+
+
+def features(part: str) -> pl.DataFrame:
+    """Query, label and the three features that most rows have, of one of the two parts."""
+    lines = (FOLDER / f"rank.{part}").read_text().splitlines()
+    sizes = [int(size) for size in (FOLDER / f"rank.{part}.query").read_text().split()]
+    rows = []
+    for line in lines:
+        label, *pairs = line.split()
+        values = dict(pair.split(":") for pair in pairs)
+        rows.append({"label": int(label)} | {f"f{i}": float(v) for i, v in values.items()})
+    frame = pl.from_dicts(rows, infer_schema_length=None)
+    filled = sorted(frame.columns[1:], key=lambda name: frame[name].null_count())[:3]
+    query = np.repeat([f"{part}-{i}" for i in range(len(sizes))], sizes)
+    assert len(query) == frame.height
+    return frame.select(
+        pl.Series("query_id", query),
+        pl.col("label").cast(pl.Int8),
+        *(pl.col(name).fill_null(0.0).alias(f"feature_{i}") for i, name in enumerate(filled)),
+    )
+
+
+@pytest.fixture(scope="module")
+def frame() -> pl.DataFrame:
+    return pl.concat([features("train"), features("test")])
+
+
+@pytest.fixture(scope="module")
+def in_a_loop(frame: pl.DataFrame) -> pl.DataFrame:
+    """What scikit-learn says of each query and feature."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    rows = []
+    for score in ("feature_0", "feature_1", "feature_2"):
+        for (query,), table in frame.group_by("query_id", maintain_order=True):
+            label, value = table["label"].to_numpy(), table[score].to_numpy()
+            relevant = label > 0
+            both = relevant.any() and not relevant.all()
+            rows.append(
+                {
+                    "score": score,
+                    "query_id": query,
+                    "AP": metrics.average_precision_score(relevant, value) if both else None,
+                    "nDCG": metrics.ndcg_score([label], [value]),
+                    "nDCG@10": metrics.ndcg_score([label], [value], k=10),
+                    "DCG@10": metrics.dcg_score([label], [value], k=10),
+                    "AUC": metrics.roc_auc_score(relevant, value) if both else None,
+                    "NumRel": float(relevant.sum()),
+                }
+            )
+    return pl.from_dicts(rows, infer_schema_length=None).sort("score", "query_id")
+
+
+def by_pyarrow(frame: pl.DataFrame, path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(frame.to_arrow(), path, row_group_size=500)
+
+
+def by_duckdb(frame: pl.DataFrame, path: Path) -> None:
+    duckdb: Any = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.register("frame", frame.to_arrow())
+        connection.sql(f"copy frame to '{path}' (format parquet, compression zstd)")
+
+
+def by_pandas(frame: pl.DataFrame, path: Path) -> None:
+    pytest.importorskip("pandas")
+    frame.to_pandas().to_parquet(path, engine="pyarrow", index=True)
+
+
+def test_more_than_one_query_is_tied(frame: pl.DataFrame) -> None:
+    assert frame["query_id"].n_unique() > 200
+    blocks = rk.tie_blocks(frame, score="feature_2")
+    assert blocks["size"].max() > 3  # type: ignore[operator]
+    assert blocks["size"].sum() == frame.height
+
+
+@pytest.mark.parametrize("write", [by_pyarrow, by_duckdb, by_pandas])
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_parquet(
+    write: Any, engine: Any, frame: pl.DataFrame, in_a_loop: pl.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "scored.parquet"
+    write(frame, path)
+    scores = ["feature_0", "feature_1", "feature_2"]
+    plan = rk.per_query(rk.scan(path), *NAMES, score=scores)
+    got = plan.collect(engine=engine)
+    # Without relevant rows scikit-learn has no AP; where all are relevant, AUC is null here too.
+    undefined = in_a_loop["AP"].is_null()
+    got = got.with_columns(AP=pl.when(~undefined).then("AP"))
+    assert_frame_equal(got, in_a_loop, rel_tol=1e-10, abs_tol=1e-12)

@@ -4,8 +4,10 @@ Importing the package registers the namespace `rankeval` on expressions, DataFra
 """
 
 from polars_rankeval import namespaces as _namespaces  # noqa: F401  (registers)
+from polars_rankeval.confusion import confusion
+from polars_rankeval.curves import pr_curve, roc_curve, tie_blocks
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.evaluation import check, evaluate, per_query, tie_blocks
+from polars_rankeval.evaluation import check, evaluate, per_query
 from polars_rankeval.expressions import (
     auc,
     average_precision,
@@ -34,17 +36,20 @@ __all__ = [
     "average_precision",
     "cg",
     "check",
+    "confusion",
     "dcg",
     "err",
     "evaluate",
     "f_score",
     "ndcg",
     "per_query",
+    "pr_curve",
     "precision",
     "r_precision",
     "rbp",
     "recall",
     "reciprocal_rank",
+    "roc_curve",
     "sample",
     "scan",
     "success",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.table import Columns
+from polars_rankeval.table import WHOLE, Columns
 
 ROWS, CODE = "rk:rows", "rk:code"
 
@@ -75,18 +75,24 @@ def doc_checks(doc: str) -> list[Check]:
     return [Check(pl.col(doc).is_null(), message)]
 
 
-def weight_checks(weight: str, dtype: pl.DataType, keys: list[str]) -> list[Check]:
-    """A query has one weight."""
+def row_weight_checks(weight: str, dtype: pl.DataType) -> list[Check]:
+    """A weight is a finite number of at least 0."""
     w = pl.col(weight)
     bad = w.is_null() | (w < 0)
     if dtype.is_float():
         bad |= w.is_finite().not_()
+    message = (
+        f"weight column {weight!r} is null, negative or not finite in {{rows}}, for example in query {{query}}: "
+        "a weight is a number of at least 0"
+    )
+    return [Check(bad, message)]
+
+
+def query_weight_checks(weight: str, dtype: pl.DataType, keys: list[str]) -> list[Check]:
+    """A query has one weight."""
+    w = pl.col(weight)
     return [
-        Check(
-            bad,
-            f"weight column {weight!r} is null, negative or not finite in {{rows}}, for example in query {{query}}: "
-            "a weight is a number of at least 0",
-        ),
+        *row_weight_checks(weight, dtype),
         Check(
             w.min().over(keys) != w.max().over(keys),
             f"weight column {weight!r} is not the same in all rows of the query in {{rows}}, for example in query {{query}}: "
@@ -198,6 +204,8 @@ def guarded(table: pl.LazyFrame, *refusals: pl.LazyFrame) -> pl.LazyFrame:
 
 def example(frame: pl.DataFrame, keys: list[str]) -> str:
     """The key of the first row, in words."""
+    if keys == [WHOLE]:
+        return "None (the whole table)"
     values = frame.select(keys).row(0)
     if len(keys) == 1:
         return repr(values[0])

@@ -17,17 +17,15 @@ from polars_rankeval.checks import (
     refuse_duplicates,
     score_checks,
 )
-from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
-from polars_rankeval.ranking import normalise
-from polars_rankeval.table import Columns, choice, names, scan
+from polars_rankeval.table import Columns, choice, finish, names, scan
 
 
 def per_query(
     table: Frame,
     *measures: str | Measure,
-    query: Names = "query_id",
+    query: Names | None = "query_id",
     doc: str = "doc_id",
     label: str = "label",
     score: Names = "score",
@@ -46,7 +44,7 @@ def per_query(
     measures
         Names such as `"AP"`, `"nDCG@10"`, `"P(rel=2)@5"`, or `rk.Measure`.
     query, doc, label, score
-        Columns. Several query columns form one key. Several score columns are evaluated each, and told apart by a column `score`.
+        Columns. Several query columns form one key; with `query=None` the whole table, or each group, is one ranking. Several score columns are evaluated each, and told apart by a column `score`.
         `doc` is read only by `ties="doc"`.
     by
         Columns of groups: a query is ranked in each group on its own.
@@ -104,13 +102,14 @@ def per_query(
         judged_only=judged_only,
     )
     plan = _per_score(table, lazy, columns, options)
-    return _finish(table, plan.sort(*columns.by, *_score_column(columns), *columns.query))
+    keys = [*columns.by, *_score_column(columns), *columns.query]
+    return finish(table, plan.sort(keys) if keys else plan)
 
 
 def evaluate(
     table: Frame,
     *measures: str | Measure,
-    query: Names = "query_id",
+    query: Names | None = "query_id",
     doc: str = "doc_id",
     label: str = "label",
     score: Names = "score",
@@ -180,83 +179,14 @@ def evaluate(
     ]
     groups = [*columns.by, *_score_column(columns)]
     if groups:
-        return _finish(table, queries.group_by(groups).agg(means).sort(groups))
-    return _finish(table, queries.select(means))
-
-
-def tie_blocks(
-    table: Frame,
-    *,
-    query: Names = "query_id",
-    label: str = "label",
-    score: str = "score",
-    by: Names | None = None,
-) -> Frame:
-    """List the tie blocks of every query: the sets of retrieved rows with one score.
-
-    Parameters
-    ----------
-    table, query, label, score, by
-        As in `per_query`.
-
-    Returns
-    -------
-    DataFrame or LazyFrame
-        As the table: a row per block, sorted by `by`, `query` and descending score, with the columns of `by` and `query`, the score, and Int64 columns
-        `lo` and `hi` (positions, from 1), `size` and `relevant` (rows of the block with label > 0).
-
-    Raises
-    ------
-    RankEvalError
-        As `per_query`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> import polars_rankeval as rk
-    >>> table = pl.DataFrame({"query_id": [1, 1, 1], "label": [1, 0, 1], "score": [0.9, 0.9, 0.4]})
-    >>> rk.tie_blocks(table)
-    shape: (2, 6)
-    ┌──────────┬───────┬─────┬─────┬──────┬──────────┐
-    │ query_id ┆ score ┆ lo  ┆ hi  ┆ size ┆ relevant │
-    │ ---      ┆ ---   ┆ --- ┆ --- ┆ ---  ┆ ---      │
-    │ i64      ┆ f64   ┆ i64 ┆ i64 ┆ i64  ┆ i64      │
-    ╞══════════╪═══════╪═════╪═════╪══════╪══════════╡
-    │ 1        ┆ 0.9   ┆ 1   ┆ 2   ┆ 2    ┆ 1        │
-    │ 1        ┆ 0.4   ┆ 3   ┆ 3   ┆ 1    ┆ 1        │
-    └──────────┴───────┴─────┴─────┴──────┴──────────┘
-    """
-    lazy = scan(table)
-    schema = lazy.collect_schema()
-    columns = Columns.of(
-        schema,
-        query=query,
-        doc="",
-        label=label,
-        score=score,
-        by=by,
-        output=(score, "lo", "hi", "size", "relevant"),
-    )
-    relevant = (pl.col(label) if schema[label].is_numeric() else pl.col(label).cast(pl.UInt8)) > 0
-    keys = columns.keys
-    plan = (
-        guarded(lazy, refuse(lazy, keys, _value_checks(schema, columns), schema))
-        .filter(pl.col(score).is_not_null())
-        .group_by(*keys, normalise(pl.col(score), schema[score]))
-        .agg(pl.len().cast(pl.Int64).alias("size"), relevant.sum().cast(pl.Int64).alias("relevant"))
-        .sort(*keys, score, descending=[False] * len(keys) + [True])
-        .with_columns(pl.col("size").cum_sum().over(keys).alias("hi"))
-        .select(
-            *keys, score, (pl.col("hi") - pl.col("size") + 1).alias("lo"), "hi", "size", "relevant"
-        )
-    )
-    return _finish(table, plan)
+        return finish(table, queries.group_by(groups).agg(means).sort(groups))
+    return finish(table, queries.select(means))
 
 
 def check(
     table: Frame,
     *,
-    query: Names = "query_id",
+    query: Names | None = "query_id",
     doc: str = "doc_id",
     label: str = "label",
     score: Names = "score",
@@ -294,11 +224,12 @@ def check(
     lazy = scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(schema, query=query, doc=doc, label=label, score=score, by=by)
+    keyed = columns.keyed(lazy)
     checks: list[Check] = _value_checks(schema, columns)
     if doc not in schema:
-        return _finish(table, guarded(lazy, refuse(lazy, columns.keys, checks, schema)))
-    values = refuse(lazy, columns.keys, [*checks, *doc_checks(doc)], schema)
-    return _finish(table, guarded(lazy, values, refuse_duplicates(lazy, columns, schema)))
+        return finish(table, guarded(lazy, refuse(keyed, columns.keys, checks, schema)))
+    values = refuse(keyed, columns.keys, [*checks, *doc_checks(doc)], schema)
+    return finish(table, guarded(lazy, values, refuse_duplicates(keyed, columns, schema)))
 
 
 def _value_checks(schema: pl.Schema, columns: Columns) -> list[Check]:
@@ -313,7 +244,7 @@ def _prepare(
     table: Any,
     measures: tuple[str | Measure, ...],
     *,
-    query: Names,
+    query: Names | None,
     doc: str,
     label: str,
     score: Names,
@@ -338,10 +269,8 @@ def _prepare(
         by=by,
         others=[*([doc] if ties == "doc" else []), *([weight] if weight else [])],
         output=[*map(str, options.measures), *(["score"] if len(names(score)) > 1 else [])],
+        weight=weight,
     )
-    if weight is not None and not schema[weight].is_numeric():
-        msg = f"weight column {weight!r} has dtype {schema[weight]}, but a weight is a number"
-        raise RankEvalError(msg)
     return lazy, columns, options
 
 
@@ -370,6 +299,8 @@ def _span(table: Any, columns: Columns) -> tuple[int, int] | None:
     """Least and largest query code where the rows are at hand and looking costs nothing: they may halve the sort keys."""
     if not isinstance(table, pl.DataFrame) or len(columns.keys) != 1 or table.is_empty():
         return None
+    if not columns.shown:
+        return 0, 0
     query = table[columns.keys[0]]
     if not query.dtype.is_integer() or query.dtype in (pl.UInt64, pl.Int128, pl.UInt128):
         return None
@@ -384,10 +315,3 @@ def _mean(value: pl.Expr, *, weighted: bool) -> pl.Expr:
     weight = pl.when(value.is_not_null()).then(pl.col(QUERY_WEIGHT))
     total = weight.cast(pl.Float64).sum()
     return pl.when(total > 0).then((value * weight).sum() / total).alias(value.meta.output_name())
-
-
-def _finish(table: Frame, plan: pl.LazyFrame) -> Frame:
-    """DataFrame in, DataFrame out."""
-    if isinstance(table, pl.DataFrame):
-        return plan.collect()
-    return plan

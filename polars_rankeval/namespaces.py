@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_rankeval import evaluation, expressions
+from polars_rankeval import curves, evaluation, expressions
+from polars_rankeval.confusion import confusion as _confusion
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +56,10 @@ class _FrameNamespace:
 
     per_query = _method(evaluation.per_query)
     evaluate = _method(evaluation.evaluate)
-    tie_blocks = _method(evaluation.tie_blocks)
+    tie_blocks = _method(curves.tie_blocks)
+    pr_curve = _method(curves.pr_curve)
+    roc_curve = _method(curves.roc_curve)
+    confusion = _method(_confusion)
     check = _method(evaluation.check)
 
 

@@ -21,7 +21,7 @@ from polars_rankeval.ranking import (
     query_code,
     rank_rows,
 )
-from polars_rankeval.table import Columns
+from polars_rankeval.table import Columns, label_number
 from polars_rankeval.terms import counts
 
 QUERY_WEIGHT = "rk:weight"
@@ -54,11 +54,10 @@ def per_query_plan(
     `span` is the least and the largest value of a lone integer query column, if known; `at_hand` says that the rows are in memory and
     the result is wanted now.
     """
+    table = columns.keyed(table)
     schema = table.collect_schema()
     ties = options.ties
-    label = pl.col(columns.label)
-    if not schema[columns.label].is_numeric():
-        label = label.cast(pl.UInt8)  # Boolean, or a column of nulls
+    label = label_number(schema, columns.label)
     value, score_dtype = pl.col(score), schema[score]
     if score_dtype == pl.Null:
         value, score_dtype = value.cast(pl.Float64), pl.Float64()
@@ -119,7 +118,7 @@ def per_query_plan(
     for name, empty in undefined.items():
         values[name] = pl.when(empty).then(fill).otherwise(values[name])
     return result.select(
-        *columns.keys,
+        *columns.shown,
         *(v.cast(pl.Float64).alias(name) for name, v in values.items()),
         *([QUERY_WEIGHT] if options.weight else []),
     )
@@ -137,7 +136,7 @@ def _checks(schema: pl.Schema, columns: Columns, score: str, options: Options) -
         *ck.label_checks(columns.label, schema[columns.label], min(max_label, default=None)),
         *(ck.doc_checks(columns.doc) if options.ties == "doc" else []),
         *(
-            ck.weight_checks(options.weight, schema[options.weight], columns.keys)
+            ck.query_weight_checks(options.weight, schema[options.weight], columns.keys)
             if options.weight
             else []
         ),

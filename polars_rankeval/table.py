@@ -8,8 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from polars_rankeval._typing import Names, Source
+from polars_rankeval._typing import Frame, Names, Source
 from polars_rankeval.errors import RankEvalError
+
+#: The key of a table that is one ranking.
+WHOLE = "rk:whole"
 
 _READERS: dict[str, Callable[..., pl.LazyFrame]] = {
     ".parquet": pl.scan_parquet,
@@ -93,23 +96,24 @@ class Columns:
         cls,
         schema: pl.Schema,
         *,
-        query: Names,
+        query: Names | None,
         doc: str,
         label: str,
         score: Names,
         by: Names | None,
         others: Sequence[str] = (),
         output: Sequence[str] = (),
+        weight: str | None = None,
     ) -> Columns:
         """Check that the columns are there and of a kind that can play their part.
 
         `others` are further columns that are read; `output` names columns of the result, which no key may have.
         """
         columns = cls(names(query), doc, label, names(score), names(by))
-        if not columns.query or not columns.scores:
-            msg = "name at least one query column and one score column"
+        if not columns.scores:
+            msg = "name at least one score column"
             raise RankEvalError(msg)
-        used = [*columns.keys, label, *columns.scores, *others]
+        used = [*columns.shown, label, *columns.scores, *others]
         missing = [name for name in dict.fromkeys(used) if name not in schema]
         if missing:
             msg = (
@@ -117,11 +121,11 @@ class Columns:
                 f"{_nearest(missing[0], list(schema))}"
             )
             raise pl.exceptions.ColumnNotFoundError(msg)
-        twice = [name for i, name in enumerate(columns.keys) if name in columns.keys[:i]]
+        twice = [name for i, name in enumerate(columns.shown) if name in columns.shown[:i]]
         if twice:
             msg = f"column {twice[0]!r} is named twice among query and by"
             raise RankEvalError(msg)
-        clash = [name for name in columns.keys if name in output]
+        clash = [name for name in columns.shown if name in output]
         if clash:
             msg = f"the result has a column {clash[0]!r} of its own: rename the column {clash[0]!r} of the table"
             raise RankEvalError(msg)
@@ -135,12 +139,45 @@ class Columns:
                     f"pl.col({name!r}).cast(pl.Float64)"
                 )
                 raise RankEvalError(msg)
+        if weight is not None and not schema[weight].is_numeric():
+            msg = f"weight column {weight!r} has dtype {schema[weight]}, but a weight is a number"
+            raise RankEvalError(msg)
         return columns
 
     @property
-    def keys(self) -> list[str]:
-        """What makes a ranking: the groups and the query."""
+    def shown(self) -> list[str]:
+        """The groups and the query."""
         return [*self.by, *self.query]
+
+    @property
+    def keys(self) -> list[str]:
+        """What makes a ranking: the groups and the query, or a constant if the whole table is one."""
+        return self.shown or [WHOLE]
+
+    def keyed(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """The table with all its keys."""
+        return table if self.shown else table.with_columns(pl.lit(0, dtype=pl.Int8).alias(WHOLE))
+
+
+def label_number(schema: pl.Schema, label: str) -> pl.Expr:
+    """The label column as numbers: a Boolean, or a column of nulls, is cast."""
+    return pl.col(label) if schema[label].is_numeric() else pl.col(label).cast(pl.UInt8)
+
+
+def number(value: object, above: float = float("-inf")) -> bool:
+    """Whether a parameter is a finite number above a bound."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and above < value < float("inf")
+    )
+
+
+def finish(table: Frame, plan: pl.LazyFrame) -> Frame:
+    """DataFrame in, DataFrame out."""
+    if isinstance(table, pl.DataFrame):
+        return plan.collect()
+    return plan
 
 
 def names(value: Names | None) -> list[str]:

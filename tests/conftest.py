@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
 from ways import WAYS, Way
 
 # No deadline: the first plan of a process takes longer than the others, and machines are shared.

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import oracle
 import polars as pl
-import polars_rankeval as rk
 from hypothesis import strategies as st
+
+import oracle
+import polars_rankeval as rk
 from oracle import Row
 from strategies import Table
 
@@ -120,9 +121,7 @@ def asked(draw: st.DrawFn, names: Sequence[str] = tuple(PARAMETERS)) -> Asked:
     return Asked(name, params)
 
 
-def exact(
-    table: Table, measures: Iterable[Asked], **options: Any
-) -> dict[Any, list[float | None]]:
+def exact(table: Table, measures: Iterable[Asked], **options: Any) -> dict[Any, list[float | None]]:
     """Values of the oracle for each query."""
     kept = list(measures)
     return {

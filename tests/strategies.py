@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
+
 from oracle import Label, Row, Score
 
 QUERIES = ("q1", "q10", "Q1", "é", "e\u0301", "文", "🦊", "", " q1", 'a"b,c\n')

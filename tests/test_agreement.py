@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from panel import by_query
 from strategies import Table, tables
 from ways import WAYS, differences, same
@@ -82,8 +83,7 @@ def trec_eval(table: Table, **options: Any) -> dict[str, list[float]]:
             qrel.setdefault(query, {})[row.doc] = int(row.label)
     evaluator = pytrec_eval.RelevanceEvaluator(qrel, set(TREC.values()), **options)
     return {
-        query: [values[name] for name in TREC]
-        for query, values in evaluator.evaluate(run).items()
+        query: [values[name] for name in TREC] for query, values in evaluator.evaluate(run).items()
     }
 
 

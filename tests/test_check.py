@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
 from strategies import Table, tables
 from ways import WAYS, Way
 

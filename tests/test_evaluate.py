@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import TIES
 from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
+from oracle import TIES
 from strategies import Table, tables
-from ways import WAYS, Way
+from ways import WAYS, Way, called
 
 NAMES = ["AP", "nDCG@3", "P@2", "AUC", "NumRel"]
 
@@ -55,9 +56,7 @@ def test_one_row_for_all(way: Way) -> None:
 
 
 def test_nulls_are_skipped_but_their_queries_counted(way: Way) -> None:
-    got = way(
-        table(), lambda f: f.rankeval.evaluate("AP", "AUC", by="model", no_relevant="null")
-    )
+    got = way(table(), lambda f: f.rankeval.evaluate("AP", "AUC", by="model", no_relevant="null"))
     assert got["queries"].to_list() == [3, 3]
     assert got["AP"].to_list() == [pytest.approx(1.5 / 2), pytest.approx(0.5 / 2)]
     # AUC has both sides in query 1 only.
@@ -122,9 +121,7 @@ def test_several_scores(way: Way) -> None:
         ("n", "score"),
     ]
     for name in scores:
-        alone = way(
-            table(), lambda f, name=name: f.rankeval.evaluate("AP", "P@1", by="model", score=name)
-        )
+        alone = way(table(), called("evaluate", "AP", "P@1", by="model", score=name))
         assert_frame_equal(got.filter(pl.col("score") == name).drop("score"), alone)
 
 
@@ -191,9 +188,7 @@ def test_no_weight_at_all(way: Way) -> None:
 
 def test_weights_with_several_scores_and_without_groups(way: Way) -> None:
     frame = table().filter(pl.col("model") == "m")
-    got = way(
-        frame, lambda f: f.rankeval.evaluate("AP", score=["score", "other"], weight="weight")
-    )
+    got = way(frame, lambda f: f.rankeval.evaluate("AP", score=["score", "other"], weight="weight"))
     assert got.rows() == [("other", 3, pytest.approx(6 / 8)), ("score", 3, pytest.approx(5.5 / 8))]
     got = way(frame, lambda f: f.rankeval.evaluate("AP", weight="weight"))
     assert got.rows() == [(3, pytest.approx(5.5 / 8))]

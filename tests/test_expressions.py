@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import polars_rankeval as rk
 from oracle import TIES
 from panel import Asked, asked, by_query, exact
 from strategies import Table, tables
@@ -121,7 +122,7 @@ def test_policies_side_by_side(table: Table, data: st.DataObject) -> None:
     measure = data.draw(asked([name for name in FUNCTIONS if name != "ERR"]))
     sets = [data.draw(option_sets((ties,))) for ties in TIES]
     values = [expression(measure, s).alias(f"{s['ties']}") for s in sets]
-    expected = {
+    expected: dict[Any, list[Any]] = {
         query: [value for part in parts for value in part]
         for query, *parts in (
             (query, *(exact(table, [measure], **s)[query] for s in sets))

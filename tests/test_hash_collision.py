@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
+
+import polars_rankeval as rk
 from polars_rankeval import ranking
 from ways import Way
 

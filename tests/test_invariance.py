@@ -5,19 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
 from oracle import TIES
 from panel import PANEL
-from polars.testing import assert_frame_equal
 from strategies import Table, tables
-from ways import WAYS, Way
+from ways import WAYS, Way, called
 
 NAMES = [str(m) for m in PANEL]
 #: One measure of each kind of formula.
@@ -126,10 +129,15 @@ def test_other_measures_do_not_matter(ties: str) -> None:
     assert_same(backwards.select("query_id", *NAMES), together)
 
 
+def cut_short(plan: Callable[[Any], Any], frame: Any) -> Any:
+    """Part of the result."""
+    return plan(frame.rankeval.per_query(*NAMES))
+
+
 def test_the_result_may_be_cut_short(way: Way) -> None:
     frame = made(10, 20)
     expected = per_query(frame, NAMES)
-    plans = {
+    plans: dict[str, Callable[[Any], Any]] = {
         "filter": lambda f: f.filter(pl.col("query_id") == 7),
         "filter by value": lambda f: f.filter(pl.col("AP") > 0.3),
         "head": lambda f: f.head(2),
@@ -138,7 +146,7 @@ def test_the_result_may_be_cut_short(way: Way) -> None:
         "length": lambda f: f.select(pl.len()),
     }
     for plan in plans.values():
-        got = way(frame, lambda f, plan=plan: plan(f.rankeval.per_query(*NAMES)))
+        got = way(frame, partial(cut_short, plan))
         assert_same(got, plan(expected))
 
 
@@ -257,7 +265,10 @@ KEYS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "Datetime with a zone": (
         pl.Datetime("ns", "Europe/Paris"),
-        [dt.datetime(2026, 10, 25, 0, 30, tzinfo=UTC), dt.datetime(2026, 10, 25, 1, 30, tzinfo=UTC)],
+        [
+            dt.datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
+            dt.datetime(2026, 10, 25, 1, 30, tzinfo=UTC),
+        ],
     ),
     "Duration": (
         pl.Duration("ms"),
@@ -274,17 +285,17 @@ KEYS: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.fixture(params=KEYS)
-def keys(request: pytest.FixtureRequest) -> Iterator[pl.Series]:
+def keys(request: pytest.FixtureRequest) -> pl.Series:
     """Values of one dtype, each once."""
     dtype, values = KEYS[request.param]
-    yield pl.Series(values, dtype=dtype)
+    return pl.Series(values, dtype=dtype)
 
 
 def test_dtype_of_query(keys: pl.Series, way: Way) -> None:
     frame = made(keys.len(), 12)
     renamed = frame.with_columns(keys.gather(frame["query_id"]).alias("query_id"))
     for ties in THREE:
-        got = way(renamed, lambda f, ties=ties: f.rankeval.per_query(*FEW, ties=ties))
+        got = way(renamed, called("per_query", *FEW, ties=ties))
         expected = per_query(frame, ties=ties)
         named = expected.with_columns(keys.alias("query_id")).sort("query_id")
         assert_same(got, named)
@@ -369,9 +380,7 @@ def test_powers_of_two_change_nothing(table: Table, power: int, ties: str) -> No
 def test_one_zero_among_scores(dtype: pl.DataType, ties: str, way: Way) -> None:
     frame = made(4, 12, distinct=1)
     signs = pl.Series([0.0, -0.0] * (frame.height // 2), dtype=dtype)
-    signed = frame.with_columns(
-        pl.when(pl.col("score").is_not_null()).then(signs).alias("score")
-    )
+    signed = frame.with_columns(pl.when(pl.col("score").is_not_null()).then(signs).alias("score"))
     got = way(signed, lambda f: f.rankeval.per_query(*FEW, ties=ties))
     assert_same(got, per_query(frame, ties=ties))
 
@@ -404,7 +413,7 @@ def test_larger_cutoffs_find_no_less(table: Table, ties: str) -> None:
         cut = [f"{name}@{k}" for k in cutoffs]
         frame = table.to_frame()
         result = frame.rankeval.per_query(*cut, ties=ties)  # type: ignore[attr-defined]
-        for less, more in zip(cut, cut[1:], strict=False):
+        for less, more in pairwise(cut):
             assert (result[less] <= result[more] + 1e-12).all(), (less, more)
         if name != "R":
             uncut = frame.rankeval.per_query(name, ties=ties)  # type: ignore[attr-defined]

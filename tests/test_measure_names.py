@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import polars_rankeval as rk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import polars_rankeval as rk
 from panel import PANEL, Asked, asked
 
 CANONICAL = [
@@ -139,7 +140,8 @@ def test_equality() -> None:
     assert rk.Measure("nDCG", 10) != rk.Measure("nDCG")
     assert rk.Measure("AP", rel=2.0) == rk.Measure("AP", rel=2)
     assert rk.Measure("F", 5, beta=2, rel=1) == rk.Measure("F", 5, rel=1, beta=2)
-    assert rk.Measure("AP") != "AP"
+    other: Any = "AP"
+    assert rk.Measure("AP") != other
 
 
 def test_parts() -> None:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oracle import TIES, Row
 from panel import PANEL, PARAMETERS, Asked, asked, by_query, exact
 from strategies import Table, tables

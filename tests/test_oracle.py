@@ -11,12 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import TIES, Label, Row, measure
 from sklearn.metrics import (  # type: ignore[import-untyped]
     average_precision_score,
     ndcg_score,
     roc_auc_score,
 )
+
+from oracle import TIES, Label, Row, measure
 from strategies import QUERIES, Table, rankings, tables
 
 STRICT = ("best", "worst", "order", "doc")

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from ways import Way
 
 
@@ -28,6 +29,7 @@ ALL_IN = "1 | 0 | 1 | 0"
 GAINS = "3 | 2 | 3 | 0 | 1 | 2"
 LOG3 = 1 / math.log2(3)
 
+#: Retrieved, unretrieved, measure, options, value.
 EXACT: list[tuple[str, tuple[int, ...], str, dict[str, Any], float | None]] = [
     ("1 | 0 | 1 | 0 | 1", (), "AP", {}, 34 / 45),
     ("1,0 | 1", (), "AP", {}, 7 / 12),
@@ -76,18 +78,12 @@ EXACT: list[tuple[str, tuple[int, ...], str, dict[str, Any], float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "unretrieved", "measure", "options", "value"), EXACT)
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: f"{case[0]}: {case[2]}")
 def test_exact(
-    text: str,
-    unretrieved: tuple[int, ...],
-    measure: str,
-    options: dict[str, Any],
-    value: float | None,
-    way: Way,
+    case: tuple[str, tuple[int, ...], str, dict[str, Any], float | None], way: Way
 ) -> None:
-    result = way(
-        ranking(text, unretrieved), lambda f: f.rankeval.per_query(measure, **options)
-    )
+    text, unretrieved, measure, options, value = case
+    result = way(ranking(text, unretrieved), lambda f: f.rankeval.per_query(measure, **options))
     got = result[measure].item()
     assert got is None if value is None else got == pytest.approx(value, abs=1e-15)
 

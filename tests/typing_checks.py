@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 import polars as pl
+
 import polars_rankeval as rk
 
 

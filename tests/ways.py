@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -33,6 +33,11 @@ def streaming(frame: pl.DataFrame, function: Callable[[Any], Any]) -> pl.DataFra
     return plan.collect(engine="streaming")
 
 
+def called(name: str, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """A method of the namespace with its arguments, as a function of the frame."""
+    return lambda frame: getattr(frame.rankeval, name)(*args, **kwargs)
+
+
 WAYS: dict[str, Way] = {"eager": eager, "in-memory": in_memory, "streaming": streaming}
 
 
@@ -44,8 +49,8 @@ def same(got: float | None, expected: float | None, tolerance: float = 1e-12) ->
 
 
 def differences(
-    got: dict[Any, Sequence[float | None]],
-    expected: dict[Any, Sequence[float | None]],
+    got: Mapping[Any, Sequence[float | None]],
+    expected: Mapping[Any, Sequence[float | None]],
     names: Sequence[str],
 ) -> list[str]:
     """What differs, in words, for an assertion that it is nothing."""

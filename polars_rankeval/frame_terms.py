@@ -31,10 +31,11 @@ def _positions(last: pl.Expr) -> pl.Expr:
 
 @dataclass
 class Sums:
-    """Sums over the rows of one source, to be computed for every query in one pass."""
+    """Sums and maxima over the rows of one source, to be computed for every query in one pass."""
 
     prefix: str
     values: list[pl.Expr] = field(default_factory=list)
+    maxima: list[str] = field(default_factory=list)
 
     def add(self, value: pl.Expr) -> pl.Expr:
         """Ask for a sum; returns the column that will hold it, 0 for a query without rows."""
@@ -44,10 +45,23 @@ class Sums:
             self.values.append(value)
         return pl.col(f"{self.prefix}{index}").fill_null(0.0)
 
+    def add_max(self, value: pl.Expr) -> pl.Expr:
+        """Ask for a maximum of numbers of at least 0."""
+        self.values.append(value)
+        self.maxima.append(f"{self.prefix}{len(self.values) - 1}")
+        return pl.col(self.maxima[-1]).fill_null(0.0)
+
     def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """One row per query with all the sums."""
+        """One row per query with all that was asked for."""
         named = [v.cast(pl.Float64).alias(f"{self.prefix}{i}") for i, v in enumerate(self.values)]
-        return rows.select(CODE, *named).group_by(CODE).agg(pl.all().sum())
+        return totalled(rows.select(CODE, *named), self.maxima)
+
+
+def totalled(rows: pl.LazyFrame, maxima: list[str]) -> pl.LazyFrame:
+    """One row per query: the maxima of these columns, the sums of all others."""
+    return rows.group_by(CODE).agg(
+        pl.exclude(CODE, *maxima).sum(), *(pl.col(m).max() for m in maxima)
+    )
 
 
 class Ranked:
@@ -90,7 +104,7 @@ class Ranked:
             frames.append(self.ideal.of(_grades(rows)))
         if len(frames) > 1:
             # One join with all queries instead of one for each frame.
-            frames = [pl.concat(frames, how="diagonal").group_by(CODE).agg(pl.all().sum())]
+            frames = [totalled(pl.concat(frames, how="diagonal"), self.rows.maxima)]
         return queries.join(frames[0], on=CODE, how="left") if frames else queries
 
     def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -142,6 +156,9 @@ class FrameTerms(Terms):
         # A literal alone would be one row in a select.
         return self._ranked.rows.add(self._counted(value + 0.0 * pl.col(LO), 0.0))
 
+    def max(self, value: pl.Expr) -> pl.Expr:
+        return self._ranked.rows.add_max(self._counted(value, 0.0))
+
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         return _over_query(self._counted(factor, 1.0))
 
@@ -175,6 +192,9 @@ class IdealTerms(Terms):
 
     def sum(self, value: pl.Expr | float) -> pl.Expr:
         return self._sums.add(value * pl.col(COUNT))
+
+    def max(self, value: pl.Expr) -> pl.Expr:
+        raise NotImplementedError
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         raise NotImplementedError

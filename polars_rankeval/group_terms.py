@@ -23,6 +23,9 @@ class _Masked(Terms):
     def sum(self, value: pl.Expr | float) -> pl.Expr:
         return pl.when(self.counted).then(value).otherwise(0.0).sum()
 
+    def max(self, value: pl.Expr) -> pl.Expr:
+        return pl.when(self.counted).then(value).otherwise(0.0).max()
+
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         return _product_before(self.counted, factor)
 

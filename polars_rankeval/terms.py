@@ -84,6 +84,10 @@ class Terms(ABC):
         """Sum over the counted, retrieved rows of a query, 0 if there is none."""
 
     @abstractmethod
+    def max(self, value: pl.Expr) -> pl.Expr:
+        """Maximum over the counted, retrieved rows of a query, 0 if there is none."""
+
+    @abstractmethod
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         """Product of the factors of the counted rows before each one, in the order of the ranking."""
 

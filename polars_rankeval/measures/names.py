@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import polars as pl
 
 from polars_rankeval._typing import GAINS
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.measures import cascade, precision, weighted
+from polars_rankeval.measures import cascade, precision, thresholds, weighted
+from polars_rankeval.table import number
 from polars_rankeval.terms import Level, Terms
 
 
@@ -30,10 +31,12 @@ class Spec:
     level: Level = None
     #: the measure this becomes without a cutoff
     uncut: str | None = None
+    #: rows may have weights
+    weights: bool = False
 
 
 SPECS: dict[str, Spec] = {
-    "AP": Spec(precision.average_precision),
+    "AP": Spec(precision.average_precision, weights=True),
     "RR": Spec(cascade.reciprocal_rank),
     "nDCG": Spec(weighted.ndcg, rel=False),
     "P": Spec(weighted.precision, undefined=False, uncut="SetP"),
@@ -45,7 +48,11 @@ SPECS: dict[str, Spec] = {
     "DCG": Spec(weighted.dcg, rel=False, undefined=False),
     "RBP": Spec(weighted.rbp),
     "ERR": Spec(cascade.err, rel=False),
-    "AUC": Spec(precision.auc, undefined=False),
+    "AUC": Spec(precision.auc, undefined=False, weights=True),
+    "PRTrapezoid": Spec(thresholds.pr_trapezoid, weights=True),
+    "MaxF": Spec(thresholds.max_f, weights=True),
+    "PrecisionAtRecall": Spec(thresholds.precision_at_recall, weights=True),
+    "RecallAtPrecision": Spec(thresholds.recall_at_precision, weights=True),
     "Judged": Spec(weighted.judged, rel=False, undefined=False, level=0),
     "SetP": Spec(weighted.set_precision, undefined=False),
     "SetR": Spec(weighted.set_recall),
@@ -85,27 +92,20 @@ _GRAMMAR = re.compile(
 )
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     number = float(text)
     return int(number) if number.is_integer() else number
 
 
-def _is_number(value: object, least: float, *, strict: bool = True) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and (value > least if strict else value >= least)
-        and value < float("inf")
-    )
-
-
 #: For each parameter: what it must be, in words and as a test.
 PARAMETERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "rel": ("a number above 0", lambda v: _is_number(v, 0)),
+    "rel": ("a number above 0", lambda v: number(v, 0)),
     "gain": ("linear or exp2", lambda v: v in GAINS),
-    "beta": ("a number above 0", lambda v: _is_number(v, 0)),
-    "p": ("a number between 0 and 1", lambda v: _is_number(v, 0) and v < 1),
-    "max_label": ("a number above 0", lambda v: _is_number(v, 0)),
+    "beta": ("a number above 0", lambda v: number(v, 0)),
+    "p": ("a number above 0, and below 1", lambda v: number(v, 0) and v < 1),
+    "RecallAtPrecision.p": ("a number above 0, at most 1", lambda v: number(v, 0) and v <= 1),
+    "r": ("a number above 0, at most 1", lambda v: number(v, 0) and v <= 1),
+    "max_label": ("a number above 0", lambda v: number(v, 0)),
     "discount": ("reciprocal or log2", lambda v: v in ("reciprocal", "log2")),
 }
 
@@ -178,9 +178,13 @@ class Measure:
                 has = ", ".join(allowed) or "none"
                 msg = f"{known} has no parameter {parameter!r} (it has: {has})"
                 raise RankEvalError(msg)
-            words, fits = PARAMETERS[parameter]
+            words, fits = PARAMETERS.get(f"{known}.{parameter}", PARAMETERS[parameter])
             if not fits(value):
                 msg = f"{known}: {parameter} must be {words}, got {value!r}"
+                raise RankEvalError(msg)
+        for parameter, default in allowed.items():
+            if default is Parameter.empty and parameter not in params:
+                msg = f"{known} needs its parameter {parameter}, as in {known}({parameter}=0.9)"
                 raise RankEvalError(msg)
         object.__setattr__(self, "name", known)
         object.__setattr__(self, "k", k)
@@ -307,7 +311,7 @@ def _parse_params(text: str | None) -> dict[str, Any]:
             msg = f"parameter {name!r} is given twice"
             raise RankEvalError(msg)
         try:
-            params[name] = _number(value)
+            params[name] = _parse_number(value)
         except (ValueError, OverflowError):
             params[name] = value.strip("'\"")
     return params

@@ -17,7 +17,7 @@ from polars_rankeval.checks import (
     refuse_duplicates,
     score_checks,
 )
-from polars_rankeval.measures.names import Measure, parse_all
+from polars_rankeval.measures.names import Measure, parse_all, refuse_weights
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.table import Columns, choice, finish, names, scan
 
@@ -33,6 +33,7 @@ def per_query(
     ties: Ties = "block",
     no_relevant: NoRelevant = "zero",
     judged_only: bool = False,
+    weight: str | None = None,
 ) -> Frame:
     """Compute measures of every query.
 
@@ -54,6 +55,9 @@ def per_query(
         Value of a measure that a query without relevant rows leaves undefined: `"zero"`, `"null"`, `"one"` or `"error"`.
     judged_only
         Drop rows that were not judged (null or negative label) before ranking.
+    weight
+        Column with the weight of each row, as scikit-learn's `sample_weight`: counts become sums of weights. For `ties="block"` and AP without a cutoff, AUC, PRTrapezoid,
+        MaxF, PrecisionAtRecall and RecallAtPrecision.
 
     Returns
     -------
@@ -100,6 +104,7 @@ def per_query(
         ties=ties,
         no_relevant=no_relevant,
         judged_only=judged_only,
+        row_weight=weight,
     )
     plan = _per_score(table, lazy, columns, options)
     keys = [*columns.by, *_score_column(columns), *columns.query]
@@ -126,7 +131,7 @@ def evaluate(
     table, measures, query, doc, label, score, by, ties, no_relevant, judged_only
         As in `per_query`.
     weight
-        Column with the weight of the query, the same in all its rows: the mean becomes a weighted one.
+        Column with the weight of the query, the same in all its rows: the mean becomes a weighted one. (Weights of rows are a matter of `per_query`.)
 
     Returns
     -------
@@ -253,11 +258,15 @@ def _prepare(
     no_relevant: NoRelevant,
     judged_only: bool,
     weight: str | None = None,
+    row_weight: str | None = None,
 ) -> tuple[pl.LazyFrame, Columns, Options]:
     """Check what was asked against the schema of the table."""
     choice("ties", ties, TIES)
     choice("no_relevant", no_relevant, NO_RELEVANT)
-    options = Options(parse_all(measures), ties, no_relevant, judged_only, weight)
+    options = Options(parse_all(measures), ties, no_relevant, judged_only, weight, row_weight)
+    if row_weight is not None:
+        refuse_weights(options.measures, ties)
+    weight = weight or row_weight
     lazy = scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(

@@ -9,6 +9,8 @@ ties, no_relevant, judged_only
     As in `per_query`.
 doc
     The column that breaks ties under `ties="doc"`.
+weight
+    Of `average_precision` and `auc`: the weight of each row, as scikit-learn's `sample_weight`, under `ties="block"`.
 
 A NaN score, and a label that is NaN or infinite, raise `RankEvalError`; null means not judged or not retrieved. The value is a Float64, one
 for each group.
@@ -16,7 +18,7 @@ for each group.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 import polars as pl
 
@@ -24,7 +26,7 @@ from polars_rankeval._typing import NO_RELEVANT, TIES, Gain, IntoExpr, NoRelevan
 from polars_rankeval.checks import plural
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.group_terms import GroupTerms
-from polars_rankeval.measures.names import Measure
+from polars_rankeval.measures.names import SPECS, Measure, refuse_weights
 from polars_rankeval.plan import FILL
 from polars_rankeval.table import choice
 
@@ -38,13 +40,19 @@ class Shared(TypedDict, total=False):
     doc: IntoExpr | None
 
 
+class Weighted(Shared, total=False):
+    """Keywords of the measures that take weights of rows."""
+
+    weight: IntoExpr | None
+
+
 def average_precision(
     label: IntoExpr,
     score: IntoExpr,
     *,
     k: int | None = None,
     rel: float | None = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[Weighted],
 ) -> pl.Expr:
     """Average precision: the mean over the relevant rows of the precision at their positions.
 
@@ -345,7 +353,7 @@ def err(
 
 
 def auc(
-    label: IntoExpr, score: IntoExpr, *, rel: float | None = None, **shared: Unpack[Shared]
+    label: IntoExpr, score: IntoExpr, *, rel: float | None = None, **shared: Unpack[Weighted]
 ) -> pl.Expr:
     """Area under the ROC curve: the share of (relevant, other) pairs of retrieved rows in the right order, ties counting half.
 
@@ -372,14 +380,17 @@ def _expression(
     **params: Any,
 ) -> pl.Expr:
     ties, no_relevant = shared.get("ties", "block"), shared.get("no_relevant", "zero")
-    unknown = [key for key in shared if key not in Shared.__annotations__]
+    allowed = Weighted if SPECS[name].weights else Shared
+    unknown = [key for key in shared if key not in allowed.__annotations__]
     if unknown:
-        msg = f"{name} has no keyword {unknown[0]!r}: {', '.join(Shared.__annotations__)} are shared by all measures"
+        msg = f"{name} has no keyword {unknown[0]!r}: it has {', '.join(allowed.__annotations__)}"
         raise TypeError(msg)
     choice("ties", ties, TIES)
     choice("no_relevant", no_relevant, NO_RELEVANT)
     measure = Measure(name, k, **{p: v for p, v in params.items() if v is not None})
-    doc = shared.get("doc")
+    doc, weight = shared.get("doc"), cast("Weighted", shared).get("weight")
+    if weight is not None:
+        refuse_weights([measure], ties)
     max_label = dict(measure.params).get("max_label")
     labels = _checked(_into(label), f"a label of {measure}", "is_finite", max_label).cast(
         pl.Float64
@@ -387,7 +398,14 @@ def _expression(
     scores = _checked(_into(score), f"a score of {measure}", "is_not_nan", None)
     if shared.get("judged_only"):
         scores = pl.when(labels >= 0).then(scores)
-    terms = GroupTerms(labels, scores, measure.level, ties, None if doc is None else _into(doc))
+    terms = GroupTerms(
+        labels,
+        scores,
+        measure.level,
+        ties,
+        None if doc is None else _into(doc),
+        None if weight is None else _into(weight),
+    )
     value, undefined = measure.value(terms), measure.undefined(terms)
     if undefined is not None:
         value = (

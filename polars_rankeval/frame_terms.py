@@ -73,11 +73,14 @@ class Ranked:
         The policy.
     base
         The level of the rows that are ranked; every other level asked for is a subset of it.
+    weighted
+        Rows have weights: the ranked rows are those of `weighted_blocks`.
     """
 
-    def __init__(self, ties: Ties, base: Level) -> None:
+    def __init__(self, ties: Ties, base: Level, *, weighted: bool = False) -> None:
         self.ties: Ties = ties
         self.base = base
+        self.weighted = weighted
         self.levels: list[Level] = []
         self.rows = Sums("rk:rows:")
         self.ideal = Sums("rk:ideal:")
@@ -88,12 +91,12 @@ class Ranked:
         """Terms at a level."""
         if level not in self.levels:
             self.levels.append(level)
-        return FrameTerms(self, level)
+        return WeightedTerms(self, level) if self.weighted else FrameTerms(self, level)
 
     def totals(self, ranked: pl.LazyFrame, rows: Rows, queries: pl.LazyFrame) -> pl.LazyFrame:
         """`queries` with a column for each sum asked for; `ranked` are the ranked rows."""
         frames: list[pl.LazyFrame] = []
-        if self.rows.values or self.slots:
+        if not self.weighted:
             ranked = self._with_levels(ranked)
             for i, (stop, weight) in enumerate(self.stops):
                 ranked = stop_in_tied_blocks(ranked, stop, weight, f"rk:stop:{i}")
@@ -180,6 +183,22 @@ class FrameTerms(Terms):
         return pl.col(f"rk:stop:{len(self._ranked.stops) - 1}")
 
 
+class WeightedTerms(FrameTerms):
+    """Terms at one level of weighted blocks: positions and counts are sums of weights."""
+
+    def __init__(self, ranked: Ranked, level: Level) -> None:
+        super().__init__(ranked, level)
+        self._mass = pl.col(f"rk:mass:{level}")
+
+    def sum(self, value: pl.Expr | float) -> pl.Expr:
+        return self._ranked.rows.add(
+            pl.when(self._mass > 0).then(value * self._mass).otherwise(0.0)
+        )
+
+    def max(self, value: pl.Expr) -> pl.Expr:
+        return self._ranked.rows.add_max(pl.when(self._mass > 0).then(value).otherwise(0.0))
+
+
 class IdealTerms(Terms):
     """All rows with a positive label by descending label; one row of the frame stands for all rows of one label."""
 
@@ -228,6 +247,43 @@ class FrameSlots(Slots):
 
     def sum(self, value: pl.Expr) -> pl.Expr:
         return self._sums.add(value)
+
+
+def weighted_blocks(
+    rows: Rows, weight: pl.Expr, levels: list[Level], queries: pl.LazyFrame
+) -> pl.LazyFrame:
+    """One row per tie block: where it starts and ends, and what counts in it, in sums of weights."""
+    masses = {level: f"rk:mass:{level}" for level in levels}
+    blocks = (
+        rows.frame.filter(rows.score.is_not_null())
+        .select(
+            rows.key(),
+            rows.code.alias(CODE),
+            weight.alias(COUNT),
+            *(
+                pl.when(counts(rows.label, level)).then(weight).otherwise(0.0).alias(mass)
+                for level, mass in masses.items()
+            ),
+        )
+        .group_by(KEY)
+        .agg(pl.col(CODE).first(), pl.col(COUNT, *masses.values()).sum())
+        .sort(KEY)
+        .with_columns(
+            pl.col(COUNT).cum_sum().over(CODE).alias(HI),
+            *(
+                pl.col(mass).cum_sum().over(CODE).alias(f"rk:through:{level}")
+                for level, mass in masses.items()
+            ),
+        )
+        .with_columns(
+            (pl.col(HI) - pl.col(COUNT) + 1).alias(LO),
+            *(
+                (pl.col(f"rk:through:{level}") - pl.col(mass)).alias(f"rk:before:{level}")
+                for level, mass in masses.items()
+            ),
+        )
+    )
+    return blocks.join(queries, on=CODE, how="left")
 
 
 def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:

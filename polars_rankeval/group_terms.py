@@ -37,9 +37,16 @@ class GroupTerms(_Masked):
     """Terms of a group whose rows are ranked by `score`, null for rows that are not retrieved; `doc` is read by `ties="doc"`."""
 
     def __init__(
-        self, label: pl.Expr, score: pl.Expr, level: Level, ties: Ties, doc: pl.Expr | None = None
+        self,
+        label: pl.Expr,
+        score: pl.Expr,
+        level: Level,
+        ties: Ties,
+        doc: pl.Expr | None = None,
+        weight: pl.Expr | None = None,
     ) -> None:
         self.ties, self._all_labels = ties, label
+        self.mass: pl.Expr | None = None
         self.n = score.count().cast(pl.Int64)
         self.relevant = counts(label, level).sum().cast(pl.Int64)
         self.label = _in_order(label, label, score, ties, doc)
@@ -50,10 +57,32 @@ class GroupTerms(_Masked):
             among = pl.when(self.counted).then(ranked)
             self.lo, self.hi = _rank(ranked, "min"), _rank(ranked, "max")
             self.before, self.through = _rank(among, "min") - 1, _rank(among, "max")
+            if weight is not None:
+                self._weigh(weight.cast(pl.Float64), label, score, level)
         else:
             self.lo = self.hi = _positions()
             self.through = self.counted.cast(pl.Int64).cum_sum()
             self.before = self.through - 1
+
+    def _weigh(self, weight: pl.Expr, label: pl.Expr, score: pl.Expr, level: Level) -> None:
+        """Replace positions and counts by sums of weights."""
+        self.mass = _in_order(weight, label, score, "order", None)
+        counted = pl.when(self.counted).then(self.mass).otherwise(0.0)
+
+        def down_to(value: pl.Expr, position: pl.Expr) -> pl.Expr:
+            return value.cum_sum().gather(pl.when(position > 0).then(position - 1)).fill_null(0.0)
+
+        first, last = self.lo - 1, self.hi
+        self.lo, self.hi = down_to(self.mass, first) + 1, down_to(self.mass, last)
+        self.before, self.through = down_to(counted, first), down_to(counted, last)
+        self.n = weight.filter(score.is_not_null()).sum()
+        self.relevant = weight.filter(counts(label, level)).sum()
+
+    def sum(self, value: pl.Expr | float) -> pl.Expr:
+        if self.mass is None:
+            return super().sum(value)
+        heavy = self.counted & (self.mass > 0)
+        return pl.when(heavy).then(value * self.mass).otherwise(0.0).sum()
 
     def slots(self) -> Slots:
         return _GroupSlots(self)

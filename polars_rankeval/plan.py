@@ -9,7 +9,7 @@ import polars as pl
 from polars_rankeval import checks as ck
 from polars_rankeval._typing import NoRelevant, Ties
 from polars_rankeval.checks import CODE
-from polars_rankeval.frame_terms import Ranked, relevant_name
+from polars_rankeval.frame_terms import Ranked, relevant_name, weighted_blocks
 from polars_rankeval.measures.names import Measure, parameters
 from polars_rankeval.ranking import (
     SCORE,
@@ -37,7 +37,10 @@ class Options:
     ties: Ties
     no_relevant: NoRelevant
     judged_only: bool
+    #: weight of the query, which the result keeps
     weight: str | None = None
+    #: weight of the row, which measures take into account
+    row_weight: str | None = None
 
 
 def per_query_plan(
@@ -66,7 +69,7 @@ def per_query_plan(
         value = pl.when(label >= 0).then(value)
 
     base = 0 if any(m.level == 0 for m in options.measures) else None
-    ranked = Ranked(ties, base)
+    ranked = Ranked(ties, base, weighted=options.row_weight is not None)
     values = {str(m): m.value(ranked.terms(m.level)) for m in options.measures}
     undefined = {
         str(m): empty
@@ -75,9 +78,17 @@ def per_query_plan(
     }
 
     code = query_code(schema, columns.keys)
+    row_weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
+
+    def size(chosen: pl.Expr) -> pl.Expr:
+        """The number of these rows, or their weight."""
+        return (
+            chosen.sum().cast(pl.Int64) if row_weight is None else row_weight.filter(chosen).sum()
+        )
+
     queries = table.group_by(columns.keys).agg(
-        value.count().cast(pl.Int64).alias(N),
-        *(counts(label, x).sum().cast(pl.Int64).alias(relevant_name(x)) for x in ranked.levels),
+        size(value.is_not_null()).alias(N),
+        *(size(counts(label, x)).alias(relevant_name(x)) for x in ranked.levels),
         *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
     )
     refusal = ck.refuse(
@@ -103,9 +114,11 @@ def per_query_plan(
         refusal = ck.refuse_duplicates(table, columns, frame.collect_schema())
         frame, tie = ck.guarded(frame, refusal), _text(schema, columns.doc)
     rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
-    ranked_rows = rank_rows(
-        rows, queries.select(CODE, START, N, *map(relevant_name, ranked.levels)), base, ties
-    )
+    known = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
+    if row_weight is None:
+        ranked_rows = rank_rows(rows, known, base, ties)
+    else:
+        ranked_rows = weighted_blocks(rows, row_weight, ranked.levels, known)
     result = ranked.totals(ranked_rows, rows, queries)
     if options.no_relevant == "error" and undefined:
         flags = {name: f"rk:undefined:{name}" for name in undefined}
@@ -134,6 +147,11 @@ def _checks(schema: pl.Schema, columns: Columns, score: str, options: Options) -
         *ck.query_checks(columns.query),
         *ck.score_checks(score, schema[score]),
         *ck.label_checks(columns.label, schema[columns.label], min(max_label, default=None)),
+        *(
+            ck.row_weight_checks(options.row_weight, schema[options.row_weight])
+            if options.row_weight
+            else []
+        ),
         *(ck.doc_checks(columns.doc) if options.ties == "doc" else []),
         *(
             ck.query_weight_checks(options.weight, schema[options.weight], columns.keys)

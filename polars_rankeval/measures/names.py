@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_rankeval._typing import GAINS
+from polars_rankeval._typing import GAINS, Ties
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures import cascade, precision, thresholds, weighted
 from polars_rankeval.table import number
@@ -296,6 +296,26 @@ def parse_all(measures: Iterable[str | Measure]) -> list[Measure]:
         msg = 'name at least one measure, such as "AP" or "nDCG@10"'
         raise RankEvalError(msg)
     return list(parsed)
+
+
+def refuse_weights(measures: Iterable[Measure], ties: Ties) -> None:
+    """Refuse weights of rows where they have no meaning.
+
+    Raises
+    ------
+    RankEvalError
+        Unless ties are "block" and all measures are made of precision, recall and false alarms at thresholds.
+    """
+    if ties != "block":
+        msg = f'weights of rows go with ties="block", got ties={ties!r}'
+        raise RankEvalError(msg)
+    without = [str(m) for m in measures if not SPECS[m.name].weights or m.k is not None]
+    if without:
+        able = ", ".join(name for name, spec in SPECS.items() if spec.weights)
+        msg = (
+            f"{', '.join(without)} cannot take weights of rows; without a cutoff these can: {able}"
+        )
+        raise RankEvalError(msg)
 
 
 def _parse_params(text: str | None) -> dict[str, Any]:

@@ -26,8 +26,9 @@ from polars_rankeval._typing import NO_RELEVANT, TIES, Gain, IntoExpr, NoRelevan
 from polars_rankeval.checks import plural
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.group_terms import GroupTerms
-from polars_rankeval.measures.names import SPECS, Measure, refuse_weights
+from polars_rankeval.measures.names import SPECS, Measure, parameters, refuse_weights
 from polars_rankeval.plan import FILL
+from polars_rankeval.ranking import normalise
 from polars_rankeval.table import choice
 
 
@@ -391,11 +392,7 @@ def _expression(
     doc, weight = shared.get("doc"), cast("Weighted", shared).get("weight")
     if weight is not None:
         refuse_weights([measure], ties)
-    max_label = dict(measure.params).get("max_label")
-    labels = _checked(_into(label), f"a label of {measure}", "is_finite", max_label).cast(
-        pl.Float64
-    )
-    scores = _checked(_into(score), f"a score of {measure}", "is_not_nan", None)
+    labels, scores = _labels(_into(label), measure), _scores(_into(score), measure)
     if shared.get("judged_only"):
         scores = pl.when(labels >= 0).then(scores)
     terms = GroupTerms(
@@ -425,33 +422,48 @@ def _into(value: IntoExpr) -> pl.Expr:
     return pl.col(value) if isinstance(value, str) else value
 
 
-def _checked(value: pl.Expr, what: str, test: str, largest: float | None) -> pl.Expr:
-    """Raise on values that have no place in a ranking, and give every dtype one form.
+def _labels(value: pl.Expr, measure: Measure) -> pl.Expr:
+    """Labels as Float64; raises on those that have no place in a ranking.
 
     An expression does not know the dtypes of its columns, hence a function: it sees whole columns, not groups.
     """
+    max_label = {**parameters(measure.name), **dict(measure.params)}.get("max_label")
 
     def check(s: pl.Series) -> pl.Series:
-        if s.dtype in (pl.Boolean, pl.Null):
-            s = s.cast(pl.Float64)
-        if not s.dtype.is_numeric():
-            msg = f"{what}: column {s.name!r} has dtype {s.dtype}, but it must be a number"
-            raise RankEvalError(msg)
-        if s.dtype.is_float():
-            bad = s.len() - s.null_count() - int(getattr(s, test)().sum())
-            if bad:
-                kind = "NaN" if test == "is_not_nan" else "NaN or infinite"
-                msg = f"{what}: column {s.name!r} is {kind} in {plural(bad, 'row')}; use null for what is not there"
-                raise RankEvalError(msg)
-            s = s + 0.0  # one zero
-        if largest is not None and (above := int((s > largest).sum())):
-            msg = (
-                f"{what}: column {s.name!r} is above max_label={largest} in {plural(above, 'row')}"
-            )
-            raise RankEvalError(msg)
-        return s
+        labels = _number(s, f"a label of {measure}", also=(pl.Boolean, pl.Null)).cast(pl.Float64)
+        _refuse(labels.is_finite().not_(), f"a label of {measure}", s.name, "NaN or infinite")
+        if max_label is not None:
+            what = f"above max_label={max_label}"
+            _refuse(labels > max_label, f"a label of {measure}", s.name, what)
+        return labels
 
-    return value.map_batches(check, is_elementwise=True)
+    return value.map_batches(check, return_dtype=pl.Float64, is_elementwise=True)
+
+
+def _scores(value: pl.Expr, measure: Measure) -> pl.Expr:
+    """Scores with one zero; raises on those that have no place in a ranking."""
+
+    def check(s: pl.Series) -> pl.Series:
+        _number(s, f"a score of {measure}", also=(pl.Null,))
+        if not s.dtype.is_float():
+            return s
+        _refuse(s.is_nan(), f"a score of {measure}", s.name, "NaN")
+        return s.to_frame().select(normalise(pl.col(s.name), s.dtype)).to_series()
+
+    return value.map_batches(check, return_dtype=pl.self_dtype(), is_elementwise=True)
+
+
+def _number(s: pl.Series, what: str, also: tuple[Any, ...]) -> pl.Series:
+    if not s.dtype.is_numeric() and s.dtype not in also:
+        msg = f"{what}: column {s.name!r} has dtype {s.dtype}, but it must be a number"
+        raise RankEvalError(msg)
+    return s
+
+
+def _refuse(bad: pl.Series, what: str, column: str, kind: str) -> None:
+    if count := int(bad.sum()):
+        msg = f"{what}: column {column!r} is {kind} in {plural(count, 'row')}"
+        raise RankEvalError(msg + ("" if "max" in kind else "; use null for what is not there"))
 
 
 def _refuse_null(s: pl.Series, measure: Measure) -> pl.Series:

@@ -47,20 +47,23 @@ def query_code(schema: pl.Schema, columns: list[str]) -> QueryCode:
 
 
 def normalise(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """The score with one zero: -0.0 becomes 0.0."""
-    return score + 0.0 if dtype.is_float() else score
+    """The score with one zero: -0.0 becomes 0.0 (adding 0.0 would not do: Polars may skip that)."""
+    if not dtype.is_float():
+        return score
+    return pl.when(score == 0).then(pl.lit(0, dtype=dtype)).otherwise(score)
 
 
 def descending_code(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """An unsigned integer, of 64 bits for `_WIDE` and else of 32, that falls as the score rises and is equal only for equal scores."""
     if dtype == pl.Float64:
-        bits = normalise(score, dtype).reinterpret(dtype=pl.Int64)
-        # Negative floats already rise as integers when they fall; the others are turned around.
-        code = pl.when(bits < 0).then(bits).otherwise(bits ^ _INT64_MAX)
+        bits = score.reinterpret(dtype=pl.Int64)
+        # Negative floats already rise as integers when they fall; the others are turned around. One less for the former makes the code
+        # of -0.0, the first of them, that of 0.0, the last of the others.
+        code = pl.when(bits < 0).then(bits - 1).otherwise(bits ^ _INT64_MAX)
         return code.reinterpret(dtype=pl.UInt64)
     if dtype.is_float():
-        bits = normalise(score, dtype).cast(pl.Float32).reinterpret(dtype=pl.Int32)
-        code = pl.when(bits < 0).then(bits).otherwise(bits ^ (2**31 - 1))
+        bits = score.cast(pl.Float32).reinterpret(dtype=pl.Int32)
+        code = pl.when(bits < 0).then(bits - 1).otherwise(bits ^ (2**31 - 1))
         return code.reinterpret(dtype=pl.UInt32)
     if dtype == pl.Int64:
         return (score ^ _INT64_MAX).reinterpret(dtype=pl.UInt64)

@@ -362,7 +362,7 @@ def test_one_ranking_or_many(way: Way) -> None:
 # --- scores and bounds ----------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     table=tables(scores=("float", "float32", "int")),
     power=st.sampled_from([-3, 1, 20]),
@@ -385,7 +385,7 @@ def test_one_zero_among_scores(dtype: pl.DataType, ties: str, way: Way) -> None:
     assert_same(got, per_query(frame, ties=ties))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(table=tables(), judged_only=st.booleans())
 def test_bounds(table: Table, judged_only: bool) -> None:
     frame = table.to_frame()

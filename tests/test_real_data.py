@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -13,28 +14,32 @@ from polars.testing import assert_frame_equal
 import polars_rankeval as rk
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "lightgbm_lambdarank"
+SCORES = ["feature_0", "feature_1"]
 NAMES = ["AP", "nDCG", "nDCG@10", "DCG@10", "AUC", "NumRel"]
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the data are not in the repository")
 
 
 def features(part: str) -> pl.DataFrame:
-    """Query, label and the three features that most rows have, of one of the two parts."""
-    lines = (FOLDER / f"rank.{part}").read_text().splitlines()
+    """Query, label and the features that most rows have, of one of the two parts."""
     sizes = [int(size) for size in (FOLDER / f"rank.{part}.query").read_text().split()]
-    rows = []
-    for line in lines:
+    labels, rows = [], []
+    for line in (FOLDER / f"rank.{part}").read_text().splitlines():
         label, *pairs = line.split()
-        values = dict(pair.split(":") for pair in pairs)
-        rows.append({"label": int(label)} | {f"f{i}": float(v) for i, v in values.items()})
-    frame = pl.from_dicts(rows, infer_schema_length=None)
-    filled = sorted(frame.columns[1:], key=lambda name: frame[name].null_count())[:3]
-    query = np.repeat([f"{part}-{i}" for i in range(len(sizes))], sizes)
-    assert len(query) == frame.height
-    return frame.select(
-        pl.Series("query_id", query),
-        pl.col("label").cast(pl.Int8),
-        *(pl.col(name).fill_null(0.0).alias(f"feature_{i}") for i, name in enumerate(filled)),
+        labels.append(int(label))
+        rows.append(dict(pair.split(":") for pair in pairs))
+    filled = Counter(chain.from_iterable(rows)).most_common(len(SCORES))
+    query = [f"{part}-{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    assert len(query) == len(rows)
+    return pl.DataFrame(
+        {
+            "query_id": query,
+            "label": pl.Series(labels, dtype=pl.Int8),
+            **{
+                score: [float(row.get(feature, 0)) for row in rows]
+                for score, (feature, _) in zip(SCORES, filled, strict=True)
+            },
+        }
     )
 
 
@@ -50,7 +55,7 @@ def in_a_loop(frame: pl.DataFrame) -> pl.DataFrame:
     """What scikit-learn says of each query and feature."""
     metrics = pytest.importorskip("sklearn.metrics")
     rows = []
-    for score in ("feature_0", "feature_1", "feature_2"):
+    for score in SCORES:
         for (query,), table in frame.group_by("query_id", maintain_order=True):
             label, value = table["label"].to_numpy(), table[score].to_numpy()
             relevant = label > 0
@@ -89,7 +94,7 @@ def by_pandas(frame: pl.DataFrame, path: Path) -> None:
 
 def test_more_than_one_query_is_tied(frame: pl.DataFrame) -> None:
     assert frame["query_id"].n_unique() > 200
-    blocks = rk.tie_blocks(frame, score="feature_2")
+    blocks = rk.tie_blocks(frame, score=SCORES[1])
     assert blocks["size"].max() > 3  # type: ignore[operator]
     assert blocks["size"].sum() == frame.height
 
@@ -101,8 +106,7 @@ def test_parquet(
 ) -> None:
     path = tmp_path / "scored.parquet"
     write(frame, path)
-    scores = ["feature_0", "feature_1", "feature_2"]
-    plan = rk.per_query(rk.scan(path), *NAMES, score=scores)
+    plan = rk.per_query(rk.scan(path), *NAMES, score=SCORES)
     got = plan.collect(engine=engine)
     # Without relevant rows scikit-learn has no AP; where all are relevant, AUC is null here too.
     undefined = in_a_loop["AP"].is_null()

@@ -14,7 +14,7 @@ from ways import Way
 def ranking(text: str, unretrieved: tuple[int, ...] = ()) -> pl.DataFrame:
     """The table of one query; `-` is a null label."""
     rows = [
-        (None if label.strip() == "-" else int(label), -float(block))
+        (None if label.strip() == "-" else int(label), float(-block))
         for block, labels in enumerate(text.split("|"))
         for label in labels.split(",")
     ]

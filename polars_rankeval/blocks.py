@@ -87,8 +87,11 @@ class Blocks:
     def frame(self) -> pl.LazyFrame:
         """One row per block with SIZE and RELEVANT, sorted by the keys and descending score."""
         keys, score = self.columns.keys, self.columns.scores[0]
+        rows = pl.col(score).is_not_null()
+        if self._weight is not None:
+            rows &= self._weight > 0  # a row without weight is no row, as in scikit-learn
         return (
-            self._table.filter(pl.col(score).is_not_null())
+            self._table.filter(rows)
             .group_by(*keys, self._score)
             .agg(self._sum().alias(SIZE), self._sum(self._label).alias(RELEVANT))
             .sort(*keys, score, descending=[False] * len(keys) + [True])

@@ -87,7 +87,7 @@ def pr_curve(
     rel
         The least label that is relevant; by default every label above 0 is.
     weight
-        Column with the weight of each row: counts become sums of weights.
+        Column with the weight of each row: counts become sums of weights, and rows without weight are left out.
     endpoint
         Add the conventional point of recall 0 and precision 1, with a null threshold, before the others.
     drop_collinear

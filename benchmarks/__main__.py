@@ -8,37 +8,18 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numba
-import numpy as np
 import polars as pl
 
 import polars_rankeval as rk
 from benchmarks.data import CASES, Case
 from benchmarks.kernel import kernel
 from benchmarks.peers import MEASURES, group_by_agg, pytrec_eval
+from benchmarks.timing import agree, seconds
 
 THREADS = 2
-
-
-def seconds(run: Callable[[], Any], times: int) -> float:
-    """The best of several."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def agree(name: str, got: Any, wanted: Any, tolerance: float) -> None:
-    """A benchmark of unlike things is none."""
-    if not np.allclose(got, wanted, atol=tolerance, rtol=0):
-        sys.exit(f"{name} does not compute the same: {got} against {wanted}")
 
 
 def measure(case: Case, times: int, *, peers: bool) -> list[str]:

@@ -23,6 +23,9 @@ from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.ranking import normalise
 from polars_rankeval.table import Columns, choice, names, scan
 
+#: So small a value stands for 0 in a geometric mean.
+GEOMETRIC_FLOOR = 1e-5
+
 
 def per_query(
     table: Frame,
@@ -176,7 +179,7 @@ def evaluate(
     queries = _per_score(table, lazy, columns, options)
     means = [
         pl.len().cast(pl.UInt32).alias("queries"),
-        *(_mean(pl.col(str(m)), weighted=weight is not None) for m in options.measures),
+        *(_mean_of(m, weighted=weight is not None) for m in options.measures),
     ]
     groups = [*columns.by, *_score_column(columns)]
     if groups:
@@ -327,6 +330,12 @@ def _prepare(
     choice("ties", ties, TIES)
     choice("no_relevant", no_relevant, NO_RELEVANT)
     options = Options(parse_all(measures), ties, no_relevant, judged_only, weight)
+    if ties in ("block", "expected") and (strict := [str(m) for m in options.measures if m.strict]):
+        msg = (
+            f"{', '.join(strict)}: there is no value for tied rows as a whole, as ties={ties!r} asks; "
+            "use ties='doc' (trec_eval's), 'order', 'best' or 'worst'"
+        )
+        raise RankEvalError(msg)
     lazy = scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(
@@ -375,6 +384,14 @@ def _span(table: Any, columns: Columns) -> tuple[int, int] | None:
         return None
     low, high = cast("int | None", query.min()), cast("int | None", query.max())
     return None if low is None or high is None else (low, high)
+
+
+def _mean_of(measure: Measure, *, weighted: bool) -> pl.Expr:
+    """Mean over queries; a geometric one takes values below a floor as the floor."""
+    value = pl.col(str(measure))
+    if not measure.geometric:
+        return _mean(value, weighted=weighted)
+    return _mean(value.clip(lower_bound=GEOMETRIC_FLOOR).log(), weighted=weighted).exp()
 
 
 def _mean(value: pl.Expr, *, weighted: bool) -> pl.Expr:

@@ -6,6 +6,7 @@ record, nor blank, nor a comment is refused when the plan runs, with its file an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -210,6 +211,37 @@ def refusal(file: str, line: str, kind: str, hint: str) -> str:
     where = f"{file}, line {number}" if number is not None else "a line"
     shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
     return f"{where} is no record of {kind}: {shown!r}; {hint}"
+
+
+def last_tag(source: str | Path | bytes) -> str:
+    """The last field of the last record, which names the run; empty without a record."""
+    if isinstance(source, str | Path) and not str(source).endswith((".gz", ".zst")):
+        # The end of a file is enough, unless a comment is long.
+        with Path(source).open("rb") as file:
+            start = max(file.seek(0, 2) - 2**16, 0)
+            file.seek(start)
+            lines = file.read().decode(errors="replace").splitlines()
+        for line in reversed(lines[1:] if start else lines):
+            if match := re.match(_RUN.pattern, line):
+                return match[4]
+    tags = scan_run(source, tag="tag").select(pl.col("tag").last()).collect()
+    return str(tags.item() or "")
+
+
+def undecodable(sources: Sequence[str | Path], error: Exception) -> str | None:
+    """What to say of the first line that is no UTF-8, if that is what the error is about."""
+    if "utf8" not in str(error) and "utf-8" not in str(error):
+        return None
+    for source in sources:
+        if not Path(source).is_file():
+            continue
+        with Path(source).open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return f"{source}, line {number} is no UTF-8: {line[:_SHOWN]!r}; convert the file to UTF-8"
+    return None
 
 
 def _is_table(source: object) -> bool:

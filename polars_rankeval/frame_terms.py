@@ -261,7 +261,7 @@ class FrameBeside(Beside):
         pairs = list(zip(names, self._values, strict=True))
         blocks = (
             grades.with_columns(value.alias(name) for name, (value, _) in pairs)
-            .with_columns(of_query(pl.col(name)).over(CODE) for name, (_, of_query) in pairs)
+            .with_columns(of_query(pl.col(name)).over(CODE).alias(name) for name, (_, of_query) in pairs)
             .select(CODE, *(pl.col(c).alias(f"{self._prefix}{c}") for c in (LO, HI, LABEL)), *names)
         )
         return rows.join_asof(

@@ -144,6 +144,8 @@ def trec_measures(name: str, parameters: str | None) -> list[TrecMeasure]:
         if not known.each:
             return [TrecMeasure(f"{name}_{text}", known.name, known.read(text))]
         params = [known.read(part) for part in text.split(",")]
+    except RankEvalError:
+        raise
     except (ValueError, OverflowError):
         msg = f"cannot read the parameters of {name}: {text!r}"
         raise RankEvalError(msg) from None

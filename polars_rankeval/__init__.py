@@ -23,9 +23,11 @@ from polars_rankeval.expressions import (
     reciprocal_rank,
     success,
 )
+from polars_rankeval.judge import judge, unmatched
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.sample import sample
 from polars_rankeval.table import scan
+from polars_rankeval.trec import scan_qrels, scan_run
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ __all__ = [
     "err",
     "evaluate",
     "f_score",
+    "judge",
     "ndcg",
     "per_query",
     "pr_curve",
@@ -52,6 +55,9 @@ __all__ = [
     "roc_curve",
     "sample",
     "scan",
+    "scan_qrels",
+    "scan_run",
     "success",
     "tie_blocks",
+    "unmatched",
 ]

@@ -17,9 +17,13 @@ from polars_rankeval.checks import (
     refuse_duplicates,
     score_checks,
 )
+from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all, refuse_weights
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.table import Columns, choice, finish, names, scan
+
+#: So small a value stands for 0 in a geometric mean.
+GEOMETRIC_FLOOR = 1e-5
 
 
 def per_query(
@@ -180,7 +184,7 @@ def evaluate(
     queries = _per_score(table, lazy, columns, options)
     means = [
         pl.len().cast(pl.UInt32).alias("queries"),
-        *(_mean(pl.col(str(m)), weighted=weight is not None) for m in options.measures),
+        *(_mean_of(m, weighted=weight is not None) for m in options.measures),
     ]
     groups = [*columns.by, *_score_column(columns)]
     if groups:
@@ -267,6 +271,12 @@ def _prepare(
     if row_weight is not None:
         refuse_weights(options.measures, ties)
     weight = weight or row_weight
+    if ties in ("block", "expected") and (strict := [str(m) for m in options.measures if m.strict]):
+        msg = (
+            f"{', '.join(strict)}: there is no value for tied rows as a whole, as ties={ties!r} asks; "
+            "use ties='doc' (trec_eval's), 'order', 'best' or 'worst'"
+        )
+        raise RankEvalError(msg)
     lazy = scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(
@@ -315,6 +325,14 @@ def _span(table: Any, columns: Columns) -> tuple[int, int] | None:
         return None
     low, high = cast("int | None", query.min()), cast("int | None", query.max())
     return None if low is None or high is None else (low, high)
+
+
+def _mean_of(measure: Measure, *, weighted: bool) -> pl.Expr:
+    """Mean over queries; a geometric one takes values below a floor as the floor."""
+    value = pl.col(str(measure))
+    if not measure.geometric:
+        return _mean(value, weighted=weighted)
+    return _mean(value.clip(lower_bound=GEOMETRIC_FLOOR).log(), weighted=weighted).exp()
 
 
 def _mean(value: pl.Expr, *, weighted: bool) -> pl.Expr:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import polars as pl
 
 from polars_rankeval._typing import Ties
 from polars_rankeval.checks import CODE
 from polars_rankeval.ranking import HI, KEY, LABEL, LO, N, Rows, changed
-from polars_rankeval.terms import Level, Slots, Terms, Weight, counts
+from polars_rankeval.terms import Beside, Gains, Level, Slots, Terms, Weight, counts, gained
 from polars_rankeval.tied_cascade import BLOCK_FIRST, stop_in_tied_blocks
 
 COUNT = "rk:count"
@@ -31,37 +33,31 @@ def _positions(last: pl.Expr) -> pl.Expr:
 
 @dataclass
 class Sums:
-    """Sums and maxima over the rows of one source, to be computed for every query in one pass."""
+    """Sums, and maxima, over the rows of one source, to be computed for every query in one pass."""
 
     prefix: str
-    values: list[pl.Expr] = field(default_factory=list)
-    maxima: list[str] = field(default_factory=list)
+    values: list[tuple[Literal["sum", "max"], pl.Expr]] = field(default_factory=list)
 
-    def add(self, value: pl.Expr) -> pl.Expr:
+    def add(self, value: pl.Expr, how: Literal["sum", "max"] = "sum") -> pl.Expr:
         """Ask for a sum; returns the column that will hold it, 0 for a query without rows."""
-        known = (i for i, other in enumerate(self.values) if other.meta.eq(value))
+        known = (i for i, (h, other) in enumerate(self.values) if h == how and other.meta.eq(value))
         index = next(known, len(self.values))
         if index == len(self.values):
-            self.values.append(value)
+            self.values.append((how, value))
         return pl.col(f"{self.prefix}{index}").fill_null(0.0)
 
-    def add_max(self, value: pl.Expr) -> pl.Expr:
-        """Ask for a maximum of numbers of at least 0."""
-        self.values.append(value)
-        self.maxima.append(f"{self.prefix}{len(self.values) - 1}")
-        return pl.col(self.maxima[-1]).fill_null(0.0)
-
     def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """One row per query with all that was asked for."""
-        named = [v.cast(pl.Float64).alias(f"{self.prefix}{i}") for i, v in enumerate(self.values)]
-        return totalled(rows.select(CODE, *named), self.maxima)
-
-
-def totalled(rows: pl.LazyFrame, maxima: list[str]) -> pl.LazyFrame:
-    """One row per query: the maxima of these columns, the sums of all others."""
-    return rows.group_by(CODE).agg(
-        pl.exclude(CODE, *maxima).sum(), *(pl.col(m).max() for m in maxima)
-    )
+        """One row per query with all the sums."""
+        names = [f"{self.prefix}{i}" for i in range(len(self.values))]
+        pairs = list(zip(names, self.values, strict=True))
+        return (
+            rows.select(CODE, *(v.cast(pl.Float64).alias(name) for name, (_, v) in pairs))
+            .group_by(CODE)
+            .agg(
+                pl.col(name).sum() if how == "sum" else pl.col(name).max()
+                for name, (how, _) in pairs
+            )
+        )
 
 
 class Ranked:
@@ -83,9 +79,10 @@ class Ranked:
         self.weighted = weighted
         self.levels: list[Level] = []
         self.rows = Sums("rk:rows:")
-        self.ideal = Sums("rk:ideal:")
+        self.ideals: dict[Gains, Sums] = {}
+        self.besides: dict[Gains, FrameBeside] = {}
         self.slots: dict[Level, Sums] = {}
-        self.stops: list[tuple[pl.Expr, Weight]] = []
+        self.stops: list[tuple[pl.Expr, Weight, pl.Expr]] = []
 
     def terms(self, level: Level) -> Terms:
         """Terms at a level."""
@@ -98,16 +95,17 @@ class Ranked:
         frames: list[pl.LazyFrame] = []
         if not self.weighted:
             ranked = self._with_levels(ranked)
-            for i, (stop, weight) in enumerate(self.stops):
-                ranked = stop_in_tied_blocks(ranked, stop, weight, f"rk:stop:{i}")
+            for gains, beside in self.besides.items():
+                ranked = beside.join(ranked, _grades(rows, gains))
+            for i, (stop, weight, first) in enumerate(self.stops):
+                ranked = stop_in_tied_blocks(ranked, stop, weight, first, f"rk:stop:{i}")
         if self.rows.values:
             frames.append(self.rows.of(ranked))
         frames.extend(sums.of(_slot_rows(ranked, level)) for level, sums in self.slots.items())
-        if self.ideal.values:
-            frames.append(self.ideal.of(_grades(rows)))
+        frames.extend(sums.of(_grades(rows, gains)) for gains, sums in self.ideals.items())
         if len(frames) > 1:
             # One join with all queries instead of one for each frame.
-            frames = [totalled(pl.concat(frames, how="diagonal"), self.rows.maxima)]
+            frames = [pl.concat(frames, how="diagonal").group_by(CODE).agg(pl.all().sum())]
         return queries.join(frames[0], on=CODE, how="left") if frames else queries
 
     def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -160,10 +158,16 @@ class FrameTerms(Terms):
         return self._ranked.rows.add(self._counted(value + 0.0 * pl.col(LO), 0.0))
 
     def max(self, value: pl.Expr) -> pl.Expr:
-        return self._ranked.rows.add_max(self._counted(value, 0.0))
+        return self._ranked.rows.add(self._counted(value, 0.0), "max")
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         return _over_query(self._counted(factor, 1.0))
+
+    def sum_through(self, value: pl.Expr) -> pl.Expr:
+        return self._counted(value, 0.0).cum_sum().over(CODE)
+
+    def at(self, level: Level) -> Terms:
+        return self._ranked.terms(level)
 
     def positions(self, last: pl.Expr) -> pl.Expr:
         return _positions(last)
@@ -172,14 +176,23 @@ class FrameTerms(Terms):
         sums = self._ranked.slots.setdefault(self._level, Sums(f"rk:slots:{self._level}:"))
         return FrameSlots(sums)
 
-    def ideal(self) -> Terms:
-        return IdealTerms(self._ranked.ideal)
+    def ideal(self, gains: Gains = ()) -> Terms:
+        prefix = f"rk:ideal:{len(self._ranked.ideals)}:"
+        return IdealTerms(self._ranked.ideals.setdefault(gains, Sums(prefix)))
+
+    def beside(self, gains: Gains = ()) -> Beside:
+        prefix = f"rk:beside:{len(self._ranked.besides)}:"
+        return self._ranked.besides.setdefault(gains, FrameBeside(prefix))
 
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
         if self.ties not in ("block", "expected"):
             return stop * weight(self.lo)
         stop = self._counted(stop, 0.0)
-        self._ranked.stops.append((stop, weight))
+        # The first row of the block may be one that counts at another level only, which no sum at this level sees.
+        first = counts(self.label, self._level) & (
+            pl.col(f"rk:so_far:{self._level}") == self.before + 1
+        )
+        self._ranked.stops.append((stop, weight, first))
         return pl.col(f"rk:stop:{len(self._ranked.stops) - 1}")
 
 
@@ -196,11 +209,11 @@ class WeightedTerms(FrameTerms):
         )
 
     def max(self, value: pl.Expr) -> pl.Expr:
-        return self._ranked.rows.add_max(pl.when(self._mass > 0).then(value).otherwise(0.0))
+        return self._ranked.rows.add(pl.when(self._mass > 0).then(value).otherwise(0.0), "max")
 
 
 class IdealTerms(Terms):
-    """All rows with a positive label by descending label; one row of the frame stands for all rows of one label."""
+    """All rows with a positive gain by descending gain; one row of the frame stands for all rows of one gain."""
 
     ties: Ties = "expected"
 
@@ -213,9 +226,15 @@ class IdealTerms(Terms):
         return self._sums.add(value * pl.col(COUNT))
 
     def max(self, value: pl.Expr) -> pl.Expr:
-        raise NotImplementedError
+        return self._sums.add(value, "max")
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
+        raise NotImplementedError
+
+    def sum_through(self, value: pl.Expr) -> pl.Expr:
+        return (value * pl.col(COUNT)).cum_sum().over(CODE)
+
+    def at(self, level: Level) -> Terms:
         raise NotImplementedError
 
     def positions(self, last: pl.Expr) -> pl.Expr:
@@ -224,11 +243,57 @@ class IdealTerms(Terms):
     def slots(self) -> Slots:
         raise NotImplementedError
 
-    def ideal(self) -> Terms:
+    def ideal(self, gains: Gains = ()) -> Terms:
         return self
+
+    def beside(self, gains: Gains = ()) -> Beside:
+        raise NotImplementedError
 
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
         raise NotImplementedError
+
+
+class FrameBeside(Beside):
+    """Columns of the ideal ranking, looked up by the position of each row."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._ideal = IdealTerms(Sums(prefix))  # sums are read block by block, never asked for
+        #: what to compute from the blocks: a value of each, and what becomes of it
+        self._values: list[tuple[pl.Expr, Callable[[pl.Expr], pl.Expr]]] = []
+        self.lo, self.hi, self.gain = (pl.col(f"{prefix}{name}") for name in (LO, HI, LABEL))
+
+    def above(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        total = value(self._ideal) * pl.col(COUNT)
+        return self._column(total, lambda v: v.cum_sum() - v)
+
+    def onwards(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        total = value(self._ideal) * pl.col(COUNT)
+        return self._column(total, lambda v: (1 / v.cum_sum()).cum_sum(reverse=True))
+
+    def _column(self, value: pl.Expr, of_query: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+        self._values.append((value, of_query))
+        return pl.col(f"{self._prefix}{len(self._values) - 1}")
+
+    def join(self, rows: pl.LazyFrame, grades: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows with the columns of the block beside each."""
+        names = [f"{self._prefix}{i}" for i in range(len(self._values))]
+        pairs = list(zip(names, self._values, strict=True))
+        blocks = (
+            grades.with_columns(value.alias(name) for name, (value, _) in pairs)
+            .with_columns(
+                of_query(pl.col(name)).over(CODE).alias(name) for name, (_, of_query) in pairs
+            )
+            .select(CODE, *(pl.col(c).alias(f"{self._prefix}{c}") for c in (LO, HI, LABEL)), *names)
+        )
+        return rows.join_asof(
+            blocks,
+            left_on=LO,
+            right_on=f"{self._prefix}{LO}",
+            by=CODE,
+            coalesce=False,
+            check_sortedness=False,
+        )
 
 
 class FrameSlots(Slots):
@@ -300,14 +365,17 @@ def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:
     )
 
 
-def _grades(rows: Rows) -> pl.LazyFrame:
-    """The distinct positive labels of each query, descending: how often, and where they stand in the ideal ranking."""
+def _grades(rows: Rows, gains: Gains) -> pl.LazyFrame:
+    """The distinct positive gains of each query, descending: how often, and where they stand in the ideal ranking."""
     so_far = pl.col(COUNT).cum_sum()
     above = pl.when(changed(CODE, 1)).then(so_far - pl.col(COUNT)).forward_fill()
-    labelled = rows.labelled(None).select(
-        rows.code.alias(CODE), rows.label.cast(pl.Float64).alias(LABEL)
+    # A label that is not above 0 has a gain only if it is given one.
+    labelled = rows.labelled(min((value for value, _ in gains if value <= 0), default=None)).select(
+        rows.code.alias(CODE), gained(rows.label.cast(pl.Float64), gains).alias(LABEL)
     )
-    # The labels are ranked as scores are.
+    if gains:
+        labelled = labelled.filter(pl.col(LABEL) > 0)
+    # The gains are ranked as scores are.
     as_scores = Rows(labelled, pl.col(CODE), pl.col(LABEL), pl.col(LABEL), pl.Float64(), pl.lit(0))
     return (
         labelled.group_by(CODE, LABEL)

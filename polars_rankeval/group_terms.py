@@ -6,13 +6,14 @@ out, because Polars may compute common parts of one length and not of several.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 import polars as pl
 
 from polars_rankeval._typing import Ties
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.terms import Level, Slots, Terms, Weight, counts
+from polars_rankeval.terms import Beside, Gains, Level, Slots, Terms, Weight, counts, gained
 
 
 class _Masked(Terms):
@@ -24,10 +25,13 @@ class _Masked(Terms):
         return pl.when(self.counted).then(value).otherwise(0.0).sum()
 
     def max(self, value: pl.Expr) -> pl.Expr:
-        return pl.when(self.counted).then(value).otherwise(0.0).max()
+        return pl.when(self.counted).then(value).max().fill_null(0.0).clip(lower_bound=0.0)
 
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         return _product_before(self.counted, factor)
+
+    def sum_through(self, value: pl.Expr) -> pl.Expr:
+        return pl.when(self.counted).then(value).otherwise(0.0).cum_sum()
 
     def positions(self, last: pl.Expr) -> pl.Expr:
         return _positions()
@@ -47,6 +51,7 @@ class GroupTerms(_Masked):
     ) -> None:
         self.ties, self._all_labels = ties, label
         self.mass: pl.Expr | None = None
+        self._ranking = (label, score, ties, doc, weight)
         self.n = score.count().cast(pl.Int64)
         self.relevant = counts(label, level).sum().cast(pl.Int64)
         self.label = _in_order(label, label, score, ties, doc)
@@ -87,8 +92,15 @@ class GroupTerms(_Masked):
     def slots(self) -> Slots:
         return _GroupSlots(self)
 
-    def ideal(self) -> Terms:
-        return _IdealTerms(self._all_labels)
+    def at(self, level: Level) -> Terms:
+        label, score, ties, doc, weight = self._ranking
+        return GroupTerms(label, score, level, ties, doc, weight)
+
+    def ideal(self, gains: Gains = ()) -> Terms:
+        return _IdealTerms(gained(self._all_labels, gains))
+
+    def beside(self, gains: Gains = ()) -> Beside:
+        return _GroupBeside(gained(self._all_labels, gains))
 
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
         if self.ties in ("block", "expected"):
@@ -101,7 +113,7 @@ class GroupTerms(_Masked):
 
 
 class _IdealTerms(_Masked):
-    """All rows of the group by descending label; rows of one label are a block."""
+    """All rows of the group by descending gain; rows of one gain are a block."""
 
     ties: Ties = "expected"
 
@@ -113,11 +125,38 @@ class _IdealTerms(_Masked):
     def slots(self) -> NoReturn:
         raise NotImplementedError
 
-    def ideal(self) -> Terms:
+    def at(self, level: Level) -> NoReturn:
+        raise NotImplementedError
+
+    def ideal(self, gains: Gains = ()) -> Terms:
         return self
+
+    def beside(self, gains: Gains = ()) -> NoReturn:
+        raise NotImplementedError
 
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> NoReturn:
         raise NotImplementedError
+
+
+class _GroupBeside(Beside):
+    """The ideal ranking in order: its row at a position lies beside the row that the group has there."""
+
+    def __init__(self, gain: pl.Expr) -> None:
+        ordered = pl.when(gain > 0).then(gain).sort(descending=True, nulls_last=True)
+        self._ideal = _IdealTerms(ordered)
+        self.lo, self.hi, self.gain = (
+            x.forward_fill() for x in (self._ideal.lo, self._ideal.hi, ordered)
+        )
+
+    def above(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        through = self._ideal.sum_through(value(self._ideal))
+        first = pl.when(_positions() == self._ideal.lo)
+        return first.then(through - value(self._ideal)).forward_fill()
+
+    def onwards(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        through = self._ideal.sum_through(value(self._ideal))
+        last = pl.when(_positions() == self._ideal.hi)
+        return last.then(1 / through).otherwise(0.0).cum_sum(reverse=True)
 
 
 class _GroupSlots(Slots):

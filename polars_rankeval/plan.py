@@ -68,7 +68,7 @@ def per_query_plan(
         # A row that is not retrieved and has no label is no row at all, and its query stays.
         value = pl.when(label >= 0).then(value)
 
-    base = 0 if any(m.level == 0 for m in options.measures) else None
+    base = min((x for m in options.measures if (x := m.lowest_level) is not None), default=None)
     ranked = Ranked(ties, base, weighted=options.row_weight is not None)
     values = {str(m): m.value(ranked.terms(m.level)) for m in options.measures}
     undefined = {

@@ -148,16 +148,12 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     """
     key = rows.key()
     label = rows.label.cast(pl.Float64).alias(LABEL)
-    if ties in ("doc", "order"):
-        ranked = _ordered(
-            rows.frame.filter(rows.score.is_not_null()).select(key, label, rows.tie.alias(TIE)),
-            level,
-            descending=ties == "doc",
-        )
-    else:
-        ranked = rows.labelled(level).filter(rows.score.is_not_null()).select(key, label).sort(KEY)
     ranked = (
-        ranked.join_asof(rows.tie_blocks(), on=KEY)
+        rows.labelled(level)
+        .filter(rows.score.is_not_null())
+        .select(key, label)
+        .sort(KEY)
+        .join_asof(rows.tie_blocks(), on=KEY)
         .join_asof(queries.with_columns(rows.least_key(pl.col(CODE))), on=KEY)
         # The last block of all has no next one: it ends where its query does.
         .with_columns(
@@ -167,10 +163,10 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     )
     if ties in ("block", "expected"):
         return ranked
-    position = pl.int_range(pl.len(), dtype=pl.Int64)
     if ties in ("order", "doc"):
-        place = pl.col(LO) + pl.col(TIE)
-    elif ties == "best":
+        return _in_order(rows, ranked.cache(), level, descending=ties == "doc")
+    position = pl.int_range(pl.len(), dtype=pl.Int64)
+    if ties == "best":
         # What counts stands at the head of its block, the largest label first.
         ranked = ranked.sort(KEY, LABEL, descending=[False, True])
         first = pl.when(changed(KEY, 1)).then(position)
@@ -182,14 +178,26 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     return ranked.with_columns(place.alias(LO)).with_columns(pl.col(LO).alias(HI))
 
 
-def _ordered(rows: pl.LazyFrame, level: Level, *, descending: bool) -> pl.LazyFrame:
-    """The rows that count in the order of (KEY, TIE), TIE replaced by the number of rows before in the same block."""
+def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: bool) -> pl.LazyFrame:
+    """The ranked rows, each at the place in its block that the tie-breaking column gives it.
+
+    Only blocks of several rows that hold one that counts are looked at in full.
+    """
+    alone = pl.col(LO) == pl.col(HI)
     index = pl.int_range(pl.len(), dtype=pl.Int64)
     first = pl.when(changed(KEY, 1)).then(index)
-    return (
-        rows.sort(KEY, TIE, descending=[False, descending])
-        .with_columns((index - first.forward_fill()).alias(TIE))
+    blocks = ranked.filter(~alone).drop(LABEL).unique(KEY)
+    tied = (
+        rows.frame.filter(rows.score.is_not_null())
+        .select(rows.key(), rows.label.cast(pl.Float64).alias(LABEL), rows.tie.alias(TIE))
+        .join(blocks, on=KEY)
+        .sort(KEY, TIE, descending=[False, descending])
+        .with_columns(pl.col(LO) + (index - first.forward_fill()))
         .filter(counts(pl.col(LABEL), level))
+        .with_columns(pl.col(LO).alias(HI))
+    )
+    return pl.concat([ranked.filter(alone), tied.select(ranked.collect_schema().names())]).sort(
+        KEY, LO
     )
 
 

@@ -72,6 +72,12 @@ def scan(source: Source) -> pl.LazyFrame:
     raise RankEvalError(msg)
 
 
+def is_table_file(path: str | Path) -> bool:
+    """Whether the suffix of a path is that of files that hold tables."""
+    suffixes = [s for s in Path(str(path)).suffixes if s not in (".gz", ".zst")]
+    return bool(suffixes) and suffixes[-1].lower() in _READERS
+
+
 def _reader(path: str | Path) -> Callable[..., pl.LazyFrame]:
     suffixes = [s for s in Path(str(path)).suffixes if s not in (".gz", ".zst")]
     reader = _READERS.get(suffixes[-1].lower() if suffixes else "")

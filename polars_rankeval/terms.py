@@ -21,6 +21,10 @@ from polars_rankeval._typing import Ties
 
 #: Which rows count: None for label > 0, a number for label >= that number.
 Level: TypeAlias = float | None
+#: The gain of some labels; the others are their own gain.
+Gains: TypeAlias = tuple[tuple[float, float], ...]
+#: Every row that has a label, negative ones too.
+POOLED: Level = float("-inf")
 #: A weight of a position.
 Weight: TypeAlias = Callable[[pl.Expr], pl.Expr]
 
@@ -28,6 +32,14 @@ Weight: TypeAlias = Callable[[pl.Expr], pl.Expr]
 def counts(label: pl.Expr, level: Level) -> pl.Expr:
     """Whether a row of this label counts at this level; null does not."""
     return (label > 0 if level is None else label >= level).fill_null(False)
+
+
+def gained(label: pl.Expr, gains: Gains) -> pl.Expr:
+    """The gain of a label."""
+    gain = label
+    for value, instead in gains:
+        gain = pl.when(label == value).then(float(instead)).otherwise(gain)
+    return gain
 
 
 class Slots(ABC):
@@ -85,11 +97,19 @@ class Terms(ABC):
 
     @abstractmethod
     def max(self, value: pl.Expr) -> pl.Expr:
-        """Maximum over the counted, retrieved rows of a query, 0 if there is none."""
+        """Largest value among the counted, retrieved rows of a query, 0 if there is none or it is negative."""
 
     @abstractmethod
     def product_before(self, factor: pl.Expr) -> pl.Expr:
         """Product of the factors of the counted rows before each one, in the order of the ranking."""
+
+    @abstractmethod
+    def sum_through(self, value: pl.Expr) -> pl.Expr:
+        """Sum over the counted rows down to each one, itself included, in the order of the ranking."""
+
+    @abstractmethod
+    def at(self, level: Level) -> Terms:
+        """The terms of the same ranking at another level; `before` and `through` may be read at the rows of any lower level."""
 
     @abstractmethod
     def positions(self, last: pl.Expr) -> pl.Expr:
@@ -100,8 +120,15 @@ class Terms(ABC):
         """Where the first counted row of the query may stand."""
 
     @abstractmethod
-    def ideal(self) -> Terms:
-        """The terms of the ranking of all rows of the query, retrieved or not, by descending label."""
+    def ideal(self, gains: Gains = ()) -> Terms:
+        """The terms of the ranking of all rows of the query, retrieved or not, by descending gain.
+
+        Its `label` is the gain; only positive gains count.
+        """
+
+    @abstractmethod
+    def beside(self, gains: Gains = ()) -> Beside:
+        """The part of the ideal ranking that lies beside each counted row."""
 
     @abstractmethod
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
@@ -109,6 +136,26 @@ class Terms(ABC):
 
         `stop` is the probability that a counted row satisfies the user. Zero on the other rows of the block.
         """
+
+
+class Beside(ABC):
+    """The block of the ideal ranking that takes the position of a row, or the last one if the position lies beyond.
+
+    One value for each counted, retrieved row, null in a query without positive gains.
+    """
+
+    #: positions and gain of the block
+    lo: pl.Expr
+    hi: pl.Expr
+    gain: pl.Expr
+
+    @abstractmethod
+    def above(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        """Sum of a value over the rows of the blocks above."""
+
+    @abstractmethod
+    def onwards(self, value: Callable[[Terms], pl.Expr]) -> pl.Expr:
+        """Over the blocks from this one on, each once, the sum of 1 / (sum of a value over the rows down to its end)."""
 
 
 def within(weight: Weight, k: int | None) -> Weight:
@@ -142,9 +189,20 @@ def mean_weight(terms: Terms, weight: Weight, k: int | None) -> pl.Expr:
     if k is not None:
         first, last = pl.min_horizontal(first, k), pl.min_horizontal(last, k)
     tied = terms.hi > terms.lo
-    running = weight(terms.positions(pl.when(tied).then(last).max().fill_null(0))).cum_sum()
-    # Positions count from 1, so the sum up to position 0 is a null here; so are rows without ties, where the table may end earlier.
-    first, last = (
-        running.gather(pl.when(tied & (x > 0)).then(x - 1)).fill_null(0.0) for x in (first, last)
+    return (
+        pl.when(tied)
+        .then(total_weight(terms, weight, first, last, where=tied) / terms.size)
+        .otherwise(alone)
     )
-    return pl.when(tied).then((last - first) / terms.size).otherwise(alone)
+
+
+def total_weight(
+    terms: Terms, weight: Weight, first: pl.Expr, last: pl.Expr, *, where: pl.Expr
+) -> pl.Expr:
+    """Sum of the weights of the positions after `first` up to `last`, on the rows where it is asked for."""
+    running = weight(terms.positions(pl.when(where).then(last).max().fill_null(0))).cum_sum()
+    # Positions count from 1, so the sum up to position 0 is a null here; so are rows that do not ask, where the table may end earlier.
+    first, last = (
+        running.gather(pl.when(where & (x > 0)).then(x - 1)).fill_null(0.0) for x in (first, last)
+    )
+    return last - first

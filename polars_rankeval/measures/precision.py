@@ -10,6 +10,11 @@ from polars_rankeval.terms import Terms, mean_weight, places
 
 def average_precision(t: Terms, *, k: int | None = None) -> pl.Expr:
     """1/R times the sum over relevant rows down to k of the precision there."""
+    return precision_sum(t, k) / t.relevant
+
+
+def precision_sum(t: Terms, k: int | None = None) -> pl.Expr:
+    """Sum over relevant rows down to k of the precision there."""
     rows = places(t, k)
     if t.ties == "expected":
         # A row at place i of its block meets, on average, (i - 1)(hits - 1)/(size - 1) of the block's other relevant rows.
@@ -21,7 +26,18 @@ def average_precision(t: Terms, *, k: int | None = None) -> pl.Expr:
         inside = rows / t.size
         end = t.hi if k is None else pl.min_horizontal(t.hi, k)
         value = inside * (t.before + inside * t.hits) / end
-    return t.sum(value) / t.relevant
+    return t.sum(value)
+
+
+def interpolated(t: Terms, reached: pl.Expr) -> pl.Expr:
+    """Largest precision at the end of the blocks where a recall is reached, 0 if it never is."""
+    return t.max(pl.when(reached).then(t.through / t.hi).otherwise(0.0))
+
+
+def interpolated_precision(t: Terms, *, recall: float) -> pl.Expr:
+    """Largest precision at any position where the recall is at least this."""
+    # Not recall * R: a quotient is the number nearest to the fraction, as the number given is.
+    return interpolated(t, t.through / t.relevant >= recall)
 
 
 def auc(t: Terms) -> pl.Expr:

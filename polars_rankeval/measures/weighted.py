@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from polars_rankeval._typing import Gain
-from polars_rankeval.terms import Terms, mean_weight, share
+from polars_rankeval.terms import Gains, Terms, gained, mean_weight, share
 
 
 def gain_of(label: pl.Expr, gain: Gain) -> pl.Expr:
@@ -48,19 +48,21 @@ def cg(t: Terms, *, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
     return t.sum(gain_of(t.label, gain) * share(t, k))
 
 
-def dcg(t: Terms, *, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
+def dcg(t: Terms, *, k: int | None = None, gain: Gain = "linear", gains: Gains = ()) -> pl.Expr:
     """Sum down to k of gain / log2(position + 1)."""
-    return t.sum(gain_of(t.label, gain) * mean_weight(t, log_discount, k))
+    return t.sum(gain_of(gained(t.label, gains), gain) * mean_weight(t, log_discount, k))
 
 
-def ideal_dcg(t: Terms, *, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
-    """DCG of all rows of the query in descending order of label."""
-    return dcg(t.ideal(), k=k, gain=gain)
+def ideal_dcg(
+    t: Terms, *, k: int | None = None, gain: Gain = "linear", gains: Gains = ()
+) -> pl.Expr:
+    """DCG of all rows of the query in descending order of gain."""
+    return dcg(t.ideal(gains), k=k, gain=gain)
 
 
-def ndcg(t: Terms, *, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
+def ndcg(t: Terms, *, k: int | None = None, gain: Gain = "linear", gains: Gains = ()) -> pl.Expr:
     """DCG divided by the ideal DCG."""
-    return dcg(t, k=k, gain=gain) / ideal_dcg(t, k=k, gain=gain)
+    return dcg(t, k=k, gain=gain, gains=gains) / ideal_dcg(t, k=k, gain=gain, gains=gains)
 
 
 def rbp(t: Terms, *, k: int | None = None, p: float = 0.8) -> pl.Expr:

@@ -1,0 +1,292 @@
+"""`rankeval trec`: trec_eval's options, and its output line for line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from polars_rankeval.errors import RankEvalError
+from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
+from polars_rankeval.judge import judge, unmatched
+from polars_rankeval.measures.names import SPECS, Measure
+from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
+from polars_rankeval.trec import last_tag, scan_qrels, scan_run, undecodable
+
+_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_SET = "set_P set_recall set_relative_P set_map set_F"
+NICKNAMES: dict[str, tuple[str, ...]] = {
+    "official": tuple(_OFFICIAL.split()),
+    "set": tuple(f"runid num_q num_ret num_rel num_rel_ret utility {_SET}".split()),
+    "all_trec": tuple(
+        f"{_OFFICIAL} relstring recall unj rbp rbp_resid infAP gm_bpref utility 11pt_avg ndcg relative_P Rprec_mult success "
+        f"map_cut ndcg_cut ndcg_rel Rndcg binG G {_SET} num_nonrel_judged_ret".split()
+    ),
+}
+#: Printed by the command alone, with no number.
+_TEXTS = ("runid", "relstring")
+_ORDER = ["runid", *TREC]
+_ORDER.insert(_ORDER.index("P") + 1, "relstring")
+_SUMMED = {"num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"}
+#: What a topic that the run does not answer has of its own under version 9, which leaves everything else at 0.
+_KEPT_9 = ("num_q", "num_rel")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the output: its name, and the column of the result that it shows."""
+
+    name: str
+    trec: str
+    measure: Measure | None = None
+
+    @property
+    def per_topic(self) -> bool:
+        """Whether it is printed for each topic."""
+        return self.trec not in ("runid", "num_q", "gm_map", "gm_bpref")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `rankeval trec` with these arguments; returns the exit code: 0, or 2 after a message on stderr.
+
+    Parameters
+    ----------
+    argv
+        Options, then the files of judgements and of the run (`-` for standard input), as trec_eval takes them.
+
+    Returns
+    -------
+    int
+        0, or 2 for arguments or files that cannot be read.
+    """
+    try:
+        options = _parser().parse_args(list(argv))
+    except SystemExit as stop:
+        return 0 if stop.code in (0, None) else 2
+    try:
+        sys.stdout.writelines(_output(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return 0
+    except (RankEvalError, pl.exceptions.PolarsError, OSError) as error:
+        message = undecodable([options.qrels, options.run], error) or str(error)
+        print(f"rankeval trec: error: {message}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rankeval trec",
+        description="Evaluate a TREC run as trec_eval does, and print its lines.",
+        epilog="Preference judgements (prefs_*) and several judges (qrels_jg) are not read.",
+    )
+    add = parser.add_argument
+    add("-q", action="store_true", dest="topics", help="print the values of each topic too")
+    add("-c", action="store_true", dest="complete", help="average over all topics of the judgements")
+    add("-l", type=_positive, default=1, dest="level", metavar="N", help="least relevant label (1)")
+    add("-M", type=_positive, dest="depth", metavar="N", help="documents to read of each topic")
+    add("-N", type=int, default=0, dest="collection", metavar="N", help="documents of the collection")
+    add("-J", action="store_true", dest="judged", help="drop documents without a judgement")
+    add("-n", action="store_false", dest="summary", help="print no means")
+    add(
+        "-m",
+        action="append",
+        default=[],
+        dest="measures",
+        metavar="MEASURE",
+        help=f"a measure, as in P.5,10, or {', '.join(NICKNAMES)} (official)",
+    )
+    add("--v9", action="store_true", help="compute as version 9 and pytrec_eval do")
+    add("qrels", metavar="QRELS", help="file of judgements")
+    add("run", metavar="RUN", help="file of the run, - for standard input")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        msg = f"must be at least 1, got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _output(options: argparse.Namespace) -> list[str]:
+    """The lines to print."""
+    lines = _lines(options)
+    run = sys.stdin.buffer.read() if options.run == "-" else options.run
+    judged = scan_qrels(options.qrels).collect()
+    retrieved = scan_run(run).collect()
+    if options.v9:
+        retrieved = retrieved.with_columns(pl.col("score").cast(pl.Float32))
+    others = unmatched(retrieved, judged).filter(only_in="qrels").collect().height
+    if others == judged["query_id"].n_unique():
+        msg = f"no topic of {options.run} is judged in {options.qrels}"
+        raise RankEvalError(msg)
+    if others and not options.complete:
+        topics = "1 topic" if others == 1 else f"{others} topics"
+        print(f"rankeval trec: {topics} of {options.qrels} not in the run; -c counts them as 0", file=sys.stderr)
+    missing = "keep" if options.complete else "drop"
+    table = judge(retrieved, judged, missing=missing).collect()
+    del retrieved
+    if options.depth is not None:
+        table = _cut(table, options.depth)
+
+    measures = [line.measure for line in lines if line.measure is not None]
+    values = pl.DataFrame({"query_id": table["query_id"].unique().sort()})
+    if measures:
+        values = per_query(table, *measures, ties="doc", judged_only=options.judged)
+    answered = table.group_by("query_id").agg(pl.col("score").count() > 0)
+    values = _unanswered(values.join(answered, on="query_id", maintain_order="left"), lines, v9=options.v9)
+    output: list[str] = []
+    if options.topics:
+        for line in lines:
+            if line.trec == "relstring":
+                texts = _relevance_strings(table, line, judged_only=options.judged)
+                values = values.join(texts, on="query_id", how="left", maintain_order="left")
+        output += _topic_lines(values, [x for x in lines if x.per_topic])
+    if options.summary:
+        output += [
+            f"{line.name:<22}\tall\t{last_tag(run) if line.trec == 'runid' else _mean(values, line)}\n"
+            for line in lines
+            if line.trec != "relstring"
+        ]
+    return output
+
+
+def _lines(options: argparse.Namespace) -> list[Line]:
+    """What to print, in trec_eval's order."""
+    asked: dict[str, str | None] = {}
+    for text in options.measures or ["official"]:
+        name, dot, parameters = text.partition(".")
+        members = NICKNAMES.get(name, (name,))
+        unknown = [m for m in members if m not in TREC and m not in _TEXTS]
+        if unknown:
+            msg = f"unknown measure {text!r}{_nearest(name)}"
+            raise RankEvalError(msg)
+        if dot and not parameters:
+            msg = f"measure {text!r} ends where its parameters should stand"
+            raise RankEvalError(msg)
+        for member in members:
+            # The first parameters given are those that count.
+            asked[member] = asked.get(member) or (parameters if name == member and dot else None)
+    lines: list[Line] = []
+    for name in sorted(asked, key=_ORDER.index):
+        parameters = asked[name]
+        if name in _TEXTS:
+            lines.append(Line(name if parameters is None else f"{name}_{parameters}", name))
+            continue
+        lines += [
+            Line(m.line, name, _measure(m, options)) for m in trec_measures(name, parameters)
+        ]
+    return lines
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches  # only a failure needs it
+
+    near = get_close_matches(name, [*_ORDER, *NICKNAMES], n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(_ORDER)}"
+
+
+def _measure(trec: TrecMeasure, options: argparse.Namespace) -> Measure:
+    params = dict(trec.params)
+    if SPECS[trec.name].rel and options.level != 1:
+        params["rel"] = options.level
+    if options.v9 and trec.name in ("iprec_at_recall", "11pt_avg"):
+        params["version"] = 9
+    if trec.name == "utility" and options.collection:
+        params["collection"] = options.collection
+    return Measure(trec.name, **params)
+
+
+def _cut(table: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Only the first rows of each topic stay retrieved; all judgements stay."""
+    return _in_order(table).with_columns(
+        pl.when(pl.int_range(pl.len()).over("query_id") < depth).then("score").alias("score")
+    )
+
+
+def _in_order(table: pl.DataFrame) -> pl.DataFrame:
+    return table.sort(
+        "query_id", "score", "doc_id", descending=[False, True, True], nulls_last=True
+    )
+
+
+def _unanswered(values: pl.DataFrame, lines: list[Line], *, v9: bool) -> pl.DataFrame:
+    """A topic that the run does not answer has 0 where a formula would make something of nothing."""
+    zero = {
+        str(line.measure)
+        for line in lines
+        if line.measure is not None
+        and (line.trec == "utility" or (v9 and line.trec not in _KEPT_9))
+    }
+    return values.with_columns(
+        pl.when("score").then(name).otherwise(0.0).alias(name) for name in sorted(zero)
+    ).drop("score")
+
+
+def _relevance_strings(table: pl.DataFrame, line: Line, *, judged_only: bool) -> pl.DataFrame:
+    """The labels of the first rows of each topic, a character each."""
+    _, _, length = line.name.partition("_")
+    try:
+        first = int(float(length or 10))
+    except (ValueError, OverflowError):
+        msg = f"relstring takes a number of documents, got {length!r}"
+        raise RankEvalError(msg) from None
+    label = pl.col("label")
+    character = (
+        pl.when(label > 9)
+        .then(pl.lit(">"))
+        .when(label >= 0)
+        .then(label.cast(pl.String))
+        .when(label < 0)
+        .then(pl.lit("."))
+        .otherwise(pl.lit("-"))
+    )
+    rows = _in_order(table.filter(pl.col("score").is_not_null()))
+    if judged_only:
+        rows = rows.filter(label >= 0)
+    return (
+        rows.filter(pl.int_range(pl.len()).over("query_id") < first)
+        .group_by("query_id", maintain_order=True)
+        .agg(character.str.join("").alias(line.name))
+    )
+
+
+def _topic_lines(values: pl.DataFrame, lines: list[Line]) -> list[str]:
+    """The lines of all topics, one topic after the other."""
+    topics = values["query_id"].to_list()
+    columns = [
+        [f"'{text or ''}'" for text in values[line.name]]
+        if line.measure is None
+        else [_shown(line, value) for value in values[str(line.measure)]]
+        for line in lines
+    ]
+    heads = [f"{line.name:<22}\t" for line in lines]
+    return [
+        f"{head}{topic}\t{value}\n"
+        for topic, *row in zip(topics, *columns, strict=True)
+        for head, value in zip(heads, row, strict=True)
+    ]
+
+
+def _mean(values: pl.DataFrame, line: Line) -> str:
+    """The number of the last lines: a sum, a mean or a geometric mean."""
+    column = values[str(line.measure)]
+    if line.trec in _SUMMED:
+        return _shown(line, column.sum())
+    if line.measure is not None and line.measure.geometric:
+        floored = pl.DataFrame(column.alias("v")).select(
+            pl.col("v").clip(lower_bound=GEOMETRIC_FLOOR).log().mean().exp()
+        )
+        return _shown(line, floored.item())
+    mean = column.mean()
+    return _shown(line, mean if isinstance(mean, float) else 0.0)
+
+
+def _shown(line: Line, value: float) -> str:
+    return f"{int(value)}" if line.trec in _SUMMED else f"{value:6.4f}"

@@ -18,6 +18,7 @@ for each group.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, Unpack, cast
 
 import polars as pl
@@ -225,11 +226,12 @@ def cg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
+    gains: Mapping[float, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Cumulated gain: the sum of the gains of the first k rows.
 
-    The gain is the label (`"linear"`) or 2^label - 1 (`"exp2"`), 0 for null and negative labels. Source: Järvelin and Kekäläinen, TOIS 2002.
+    The gain is the label (`"linear"`) or 2^label - 1 (`"exp2"`), 0 for null and negative labels; or what `gains` gives a label, which may be negative. Source: Järvelin and Kekäläinen, TOIS 2002.
 
     Examples
     --------
@@ -239,7 +241,7 @@ def cg(
     >>> table.select(rk.cg("label", "score", k=2)).item()
     5.0
     """
-    return _expression("CG", label, score, shared, k=k, gain=gain)
+    return _expression("CG", label, score, shared, k=k, gain=gain, gains=gains)
 
 
 def dcg(
@@ -248,11 +250,12 @@ def dcg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
+    gains: Mapping[float, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Discounted cumulated gain: the sum over the first k rows of gain / log2(position + 1).
 
-    The gain is the label (`"linear"`) or 2^label - 1 (`"exp2"`), 0 for null and negative labels. Source: Järvelin and Kekäläinen, TOIS 2002,
+    The gain is the label (`"linear"`) or 2^label - 1 (`"exp2"`), 0 for null and negative labels; or what `gains` gives a label, which may be negative. Source: Järvelin and Kekäläinen, TOIS 2002,
     with the discount of Burges et al., ICML 2005.
 
     Examples
@@ -263,7 +266,7 @@ def dcg(
     >>> table.select(rk.dcg("label", "score")).item()
     1.0
     """
-    return _expression("DCG", label, score, shared, k=k, gain=gain)
+    return _expression("DCG", label, score, shared, k=k, gain=gain, gains=gains)
 
 
 def ndcg(
@@ -272,6 +275,7 @@ def ndcg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
+    gains: Mapping[float, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Normalised DCG: DCG@k divided by the DCG@k of all rows of the query, retrieved or not, in descending order of label.
@@ -296,7 +300,7 @@ def ndcg(
     │ 2   ┆ 1     ┆ 0.7   ┆ 1.0     │
     └─────┴───────┴───────┴─────────┘
     """
-    return _expression("nDCG", label, score, shared, k=k, gain=gain)
+    return _expression("nDCG", label, score, shared, k=k, gain=gain, gains=gains)
 
 
 def rbp(

@@ -35,8 +35,10 @@ def counts(label: pl.Expr, level: Level) -> pl.Expr:
 
 
 def gained(label: pl.Expr, gains: Gains) -> pl.Expr:
-    """The gain of a label."""
-    gain = label
+    """The gain of a label: what it is given, or else the label itself if it is not negative."""
+    if not gains:
+        return label
+    gain = label.clip(lower_bound=0)
     for value, instead in gains:
         gain = pl.when(label == value).then(float(instead)).otherwise(gain)
     return gain

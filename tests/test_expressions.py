@@ -101,7 +101,7 @@ def option_sets(draw: st.DrawFn, ties: tuple[str, ...] = TIES) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(table=tables(max_queries=3), data=st.data(), method=st.booleans(), way=WAY_NAMES)
 def test_alone(name: str, table: Table, data: st.DataObject, method: bool, way: str) -> None:
     options = data.draw(option_sets(STRICT if name == "ERR" else TIES))
@@ -109,7 +109,7 @@ def test_alone(name: str, table: Table, data: st.DataObject, method: bool, way: 
 
 
 @pytest.mark.parametrize("ties", TIES)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(table=tables(max_queries=3), data=st.data(), way=WAY_NAMES)
 def test_a_few_together(ties: str, table: Table, data: st.DataObject, way: str) -> None:
     names = [name for name in FUNCTIONS if name != "ERR" or ties in STRICT]

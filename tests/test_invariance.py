@@ -25,6 +25,8 @@ from ways import WAYS, Way, called
 NAMES = [str(m) for m in PANEL]
 #: One measure of each kind of formula.
 FEW = ["AP", "AP(rel=2)@3", "RR@5", "ERR", "nDCG@5", "nDCG(gain=exp2)", "Rprec", "Judged@3", "AUC"]
+#: Enough to see that rows are where they belong.
+FOUR = ["AP", "RR", "nDCG@5", "NumRet"]
 #: Every policy that does not depend on the order of the rows.
 UNORDERED = [ties for ties in TIES if ties != "order"]
 
@@ -87,10 +89,8 @@ def test_split_into_whole_queries(table: Table, ties: str) -> None:
 def test_interleaved_or_contiguous(ties: str, way: Way) -> None:
     frame = made(6, 30)
     contiguous = frame.sort("query_id", maintain_order=True)
-    backwards = frame.sort("query_id", descending=True, maintain_order=True)
     expected = per_query(frame, ties=ties)
-    for table in (contiguous, backwards):
-        assert_same(way(table, lambda f: f.rankeval.per_query(*FEW, ties=ties)), expected)
+    assert_same(way(contiguous, lambda f: f.rankeval.per_query(*FEW, ties=ties)), expected)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -99,10 +99,9 @@ def test_engines_and_cuts(ties: str) -> None:
     expected = WAYS["in-memory"](frame, lambda f: f.rankeval.per_query(*NAMES, ties=ties))
     chunked = pl.concat([frame[i : i + 97] for i in range(0, frame.height, 97)], rechunk=False)
     with pl.Config(streaming_chunk_size=64):
-        for table in (frame, chunked):
-            for way in WAYS.values():
-                got = way(table, lambda f: f.rankeval.per_query(*NAMES, ties=ties))
-                assert_same(got, expected)
+        for way in WAYS.values():
+            got = way(chunked, lambda f: f.rankeval.per_query(*NAMES, ties=ties))
+            assert_same(got, expected)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -176,7 +175,7 @@ def test_dtype_of_score(dtype: pl.DataType, ties: str) -> None:
     frame = made(6, 20)
     for table in (frame, frame.lazy()):
         cast = table.with_columns(pl.col("score").cast(dtype))
-        assert_same(per_query(cast, ties=ties), per_query(frame, ties=ties))
+        assert_same(per_query(cast, FOUR, ties=ties), per_query(frame, FOUR, ties=ties))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
@@ -185,14 +184,14 @@ def test_dtype_of_label(dtype: pl.DataType, ties: str) -> None:
     frame = made(6, 20)
     for table in (frame, frame.lazy()):
         cast = table.with_columns(pl.col("label").cast(dtype))
-        assert_same(per_query(cast, ties=ties), per_query(frame, ties=ties))
+        assert_same(per_query(cast, FOUR, ties=ties), per_query(frame, FOUR, ties=ties))
 
 
 @pytest.mark.parametrize("ties", TIES)
 def test_boolean_label(ties: str) -> None:
     frame = made(6, 20, labels=2)
     cast = frame.with_columns(pl.col("label").cast(pl.Boolean))
-    assert_same(per_query(cast, ties=ties), per_query(frame, ties=ties))
+    assert_same(per_query(cast, FOUR, ties=ties), per_query(frame, FOUR, ties=ties))
 
 
 @pytest.mark.parametrize("column", ["label", "score"])
@@ -200,8 +199,8 @@ def test_column_of_nulls(column: str, way: Way) -> None:
     frame = made(3, 5).with_columns(pl.lit(None, dtype=pl.Int64).alias(column))
     untyped = frame.with_columns(pl.lit(None).alias(column))
     assert untyped.schema[column] == pl.Null
-    got = way(untyped, lambda f: f.rankeval.per_query(*FEW))
-    assert_same(got, per_query(frame))
+    got = way(untyped, lambda f: f.rankeval.per_query(*FOUR))
+    assert_same(got, per_query(frame, FOUR))
 
 
 DECIMALS = [("-", ".99"), ("-", ".98"), ("-", ".00"), ("", ".00"), ("", ".01"), ("", ".99")]
@@ -239,8 +238,8 @@ def test_extreme_scores_keep_their_order(kind: str, ties: str, way: Way) -> None
     places = pl.DataFrame(cells, schema=["query_id", "label", "score", "doc_id"], orient="row")
     values = pl.Series(scores, dtype=dtype)
     table = places.with_columns(values.gather(places["score"]).alias("score"))
-    got = way(table, lambda f: f.rankeval.per_query(*FEW, ties=ties))
-    assert_same(got, per_query(places, ties=ties))
+    got = way(table, lambda f: f.rankeval.per_query(*FOUR, ties=ties))
+    assert_same(got, per_query(places, FOUR, ties=ties))
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -294,19 +293,17 @@ def keys(request: pytest.FixtureRequest) -> pl.Series:
 def test_dtype_of_query(keys: pl.Series, way: Way) -> None:
     frame = made(keys.len(), 12)
     renamed = frame.with_columns(keys.gather(frame["query_id"]).alias("query_id"))
-    for ties in THREE:
-        got = way(renamed, called("per_query", *FEW, ties=ties))
-        expected = per_query(frame, ties=ties)
-        named = expected.with_columns(keys.alias("query_id")).sort("query_id")
-        assert_same(got, named)
+    got = way(renamed, called("per_query", *FOUR))
+    named = per_query(frame, FOUR).with_columns(keys.alias("query_id")).sort("query_id")
+    assert_same(got, named)
 
 
 def test_dtype_of_one_of_several_query_columns(keys: pl.Series, way: Way) -> None:
     frame = made(3 * keys.len(), 8)
     first, second = frame["query_id"] // 3, frame["query_id"] % 3
     renamed = frame.with_columns(keys.gather(first).alias("a"), second.alias("b"))
-    got = way(renamed, lambda f: f.rankeval.per_query(*FEW, query=["a", "b"]))
-    expected = per_query(frame)
+    got = way(renamed, lambda f: f.rankeval.per_query(*FOUR, query=["a", "b"]))
+    expected = per_query(frame, FOUR)
     index = pl.int_range(expected.height, eager=True)
     named = expected.select(
         keys.gather(index // 3).alias("a"), (index % 3).alias("b"), pl.exclude("query_id")
@@ -319,10 +316,10 @@ def test_dtype_of_group(keys: pl.Series, way: Way) -> None:
     renamed = frame.with_columns(
         keys.gather(frame["query_id"] // 3).alias("by"), pl.col("query_id") % 3
     )
-    got = way(renamed, lambda f: f.rankeval.evaluate(*FEW, by="by"))
-    expected = per_query(frame).group_by(pl.col("query_id") // 3, maintain_order=True)
-    means = expected.agg(pl.len().alias("queries"), pl.col(FEW).mean())
-    named = means.with_columns(keys.alias("by")).select("by", "queries", *FEW).sort("by")
+    got = way(renamed, lambda f: f.rankeval.evaluate(*FOUR, by="by"))
+    expected = per_query(frame, FOUR).group_by(pl.col("query_id") // 3, maintain_order=True)
+    means = expected.agg(pl.len().alias("queries"), pl.col(FOUR).mean())
+    named = means.with_columns(keys.alias("by")).select("by", "queries", *FOUR).sort("by")
     assert_same(got, named)
 
 
@@ -344,18 +341,18 @@ def test_null_is_a_group(way: Way) -> None:
     frame = made(9, 8)
     third = pl.col("query_id") // 3
     renamed = frame.with_columns(third.replace(1, None).alias("by"), pl.col("query_id") % 3)
-    got = way(renamed, lambda f: f.rankeval.evaluate(*FEW, by="by"))
+    got = way(renamed, lambda f: f.rankeval.evaluate(*FOUR, by="by"))
     expected = frame.with_columns(third.replace(1, -1).alias("by"), pl.col("query_id") % 3)
-    means = expected.rankeval.evaluate(*FEW, by="by")  # type: ignore[attr-defined]
+    means = expected.rankeval.evaluate(*FOUR, by="by")  # type: ignore[attr-defined]
     assert_same(got, means.with_columns(pl.col("by").replace(-1, None)))
 
 
 def test_one_ranking_or_many(way: Way) -> None:
     frame = made(1, 200, distinct=50)
-    once = per_query(frame).drop("query_id")
+    once = per_query(frame, FOUR).drop("query_id")
     copies = 300
     many = pl.concat(frame.with_columns(pl.lit(i).alias("query_id")) for i in range(copies))
-    got = way(many, lambda f: f.rankeval.per_query(*FEW)).drop("query_id")
+    got = way(many, lambda f: f.rankeval.per_query(*FOUR)).drop("query_id")
     assert_same(got, pl.concat([once] * copies))
 
 

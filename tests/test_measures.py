@@ -38,7 +38,7 @@ def agree(table: Table, measures: list[Asked], options: dict[str, Any], *ways: s
 
 
 @pytest.mark.parametrize("ties", TIES)
-@settings(max_examples=15)
+@settings(max_examples=12)
 @given(table=tables(), options=OPTIONS)
 def test_all_in_one_call(ties: str, table: Table, options: dict[str, Any]) -> None:
     agree(table, PANEL, {"ties": ties, **options})
@@ -99,9 +99,12 @@ def test_nothing_retrieved_at_all(ties: str) -> None:
 
 
 @pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("label", [None, 0, -1])
-def test_nothing_relevant_at_all(ties: str, label: int | None) -> None:
-    rows = [("a", Row(label, 2.0, "x")), ("a", Row(label, 2.0, "y")), ("b", Row(0, 1.0, "x"))]
+def test_nothing_relevant_at_all(ties: str) -> None:
+    rows = [
+        (query, Row(label, score, doc))
+        for query, label in [("not judged", None), ("judged", 0), ("pooled", -1)]
+        for doc, score in [("x", 2.0), ("y", 2.0), ("z", 1.0), ("u", None)]
+    ]
     table = Table(rows, pl.Int8(), pl.Float64(), pl.String())
     for no_relevant in ("zero", "one", "null"):
         agree(table, PANEL, {"ties": ties, "no_relevant": no_relevant})

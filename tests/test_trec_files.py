@@ -6,11 +6,12 @@ import gzip
 from pathlib import Path
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
 
 ENGINES = ["in-memory", "streaming"]
 TEXT = b"q1 Q0 d1 1 0.5 x\r\n\r\n\n# c d e f g h\n \t# c\n  q1\tQ0 \t d2 2 -1e-3 x extra\nq2 Q0 d1 1 inf y"
@@ -48,7 +49,15 @@ def test_empty_sources() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "line",
-    ["q Q0 d 1 abc t", "q Q0 d 1 nan t", "q Q0 d 1 0x1 t", "q Q0 d 1 0.5", "q", "\\N", "q Q0 d 1 1_0 t"],
+    [
+        "q Q0 d 1 abc t",
+        "q Q0 d 1 nan t",
+        "q Q0 d 1 0x1 t",
+        "q Q0 d 1 0.5",
+        "q",
+        "\\N",
+        "q Q0 d 1 1_0 t",
+    ],
 )
 def test_malformed_lines_of_runs(line: str, engine: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.run"
@@ -58,7 +67,9 @@ def test_malformed_lines_of_runs(line: str, engine: str, tmp_path: Path) -> None
     assert repr(line) in str(error.value)
 
 
-@pytest.mark.parametrize("line", ["q 0 d x", "q 0 d 1.0", "q 0 d", "q 0 d 1 2", "q 0 d " + "9" * 30])
+@pytest.mark.parametrize(
+    "line", ["q 0 d x", "q 0 d 1.0", "q 0 d", "q 0 d 1 2", "q 0 d " + "9" * 30]
+)
 def test_malformed_lines_of_qrels(line: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.qrels"
     path.write_text(f"q 0 e 1\n{line}\n")
@@ -89,7 +100,9 @@ def test_frames_with_other_names(tmp_path: Path) -> None:
 
 # Lines that were right once: cut, filled with other bytes, with fields doubled, missing and huge.
 PIECES = st.one_of(
-    st.sampled_from([b"q1", b"Q0", b"d1", b"1", b"0.5", b"x", b"1e999", b"-", b"nan", b"#", b"9" * 40]),
+    st.sampled_from(
+        [b"q1", b"Q0", b"d1", b"1", b"0.5", b"x", b"1e999", b"-", b"nan", b"#", b"9" * 40]
+    ),
     st.binary(max_size=6).filter(lambda b: b"\n" not in b),
 )
 LINES = st.lists(PIECES, max_size=8).map(b" ".join)
@@ -100,7 +113,11 @@ def fields(line: str) -> tuple[str, str, float] | None:
     parts = [p for p in line.removesuffix("\r").replace("\t", " ").split(" ") if p]
     if not parts or parts[0].startswith("#"):
         return None
-    score = float(parts[4]) if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4] else float("nan")
+    score = (
+        float(parts[4])
+        if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4]
+        else float("nan")
+    )
     if score != score or not parts[4].isascii():
         raise ValueError
     return parts[0], parts[2], score

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import polars_rankeval as rk
 import pytest
+
+import polars_rankeval as rk
 from polars_rankeval.group_terms import GroupTerms
 from polars_rankeval.measures.names import SPECS, parse_all
 from polars_rankeval.measures.trec_names import TREC, trec_measures
@@ -64,7 +65,9 @@ def random_table(seed: int, *, scores: int, least: int) -> pl.DataFrame:
 def nested(table: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
     """What pytrec_eval takes."""
     result: dict[str, dict[str, Any]] = {}
-    for query, doc, number in table.drop_nulls(value).select("query_id", "doc_id", value).iter_rows():
+    for query, doc, number in (
+        table.drop_nulls(value).select("query_id", "doc_id", value).iter_rows()
+    ):
         result.setdefault(query, {})[doc] = number
     return result
 
@@ -73,7 +76,9 @@ def nested(table: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_pytrec_eval(seed: int, level: int) -> None:
     table = random_table(seed, scores=[3, 6, 70][seed % 3], least=0)
-    names = sorted(set(pytrec_eval.supported_measures) & set(TREC) - {"num_q", "gm_map", "gm_bpref"})
+    names = sorted(
+        set(pytrec_eval.supported_measures) & set(TREC) - {"num_q", "gm_map", "gm_bpref"}
+    )
     evaluator = pytrec_eval.RelevanceEvaluator(nested(table, "label"), names, relevance_level=level)
     wanted = evaluator.evaluate(nested(table, "score"))
     lines = [m for name in names for m in trec_measures(name, None)]
@@ -113,7 +118,16 @@ def test_ir_measures(seed: int) -> None:
 
 @pytest.mark.parametrize("ties", ["doc", "order", "best", "worst"])
 def test_both_suppliers_give_the_same(ties: Any) -> None:
-    names = [*STRICT, "IPrec@0.3", "SetAP", "SetRelP", "GMAP", "nDCG(gains=0:1;1:3;2:0.5)", "IDCG", "NumQ"]
+    names = [
+        *STRICT,
+        "IPrec@0.3",
+        "SetAP",
+        "SetRelP",
+        "GMAP",
+        "nDCG(gains=0:1;1:3;2:0.5)",
+        "IDCG",
+        "NumQ",
+    ]
     names += ["G(gains=1:3;2:9)", "ndcg_rel(gains=0:1;1:2)", "Rndcg(gains=3:0.5)", "rbp(gains=2:7)"]
     names = [n if n not in ("unj", "relative_P") else f"{n}@5" for n in names]
     names = [n if n not in ("iprec_at_recall", "Rprec_mult") else f"{n}@0.6" for n in names]
@@ -149,7 +163,9 @@ def test_geometric_means_have_a_floor() -> None:
 
 
 def test_a_measure_does_not_change_beside_others() -> None:
-    table = random_table(3, scores=3, least=-1).with_columns(label=pl.col("label").clip(upper_bound=4))
+    table = random_table(3, scores=3, least=-1).with_columns(
+        label=pl.col("label").clip(upper_bound=4)
+    )
     for ties in ("block", "expected"):
         alone = rk.per_query(table, "ERR", ties=ties)  # type: ignore[arg-type]
         beside = rk.per_query(table, "Judged@5", "ERR", "num_nonrel_judged_ret", ties=ties)  # type: ignore[arg-type]

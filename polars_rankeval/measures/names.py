@@ -258,6 +258,9 @@ class Measure:
             if default is Parameter.empty and parameter not in params:
                 msg = f"{known} needs its parameter {parameter}, as in {known}({parameter}=0.9)"
                 raise RankEvalError(msg)
+        if "gains" in params and params.get("gain") == "exp2":
+            msg = f"{known}: gains= says what labels gain, gain=exp2 something else: give one of them"
+            raise RankEvalError(msg)
         if known == "rbp" and any(g < 0 for _, g in params.get("gains", ())):
             msg = "rbp: a gain must be at least 0"
             raise RankEvalError(msg)
@@ -350,8 +353,9 @@ class Measure:
     def level(self) -> Level:
         """Which rows count: label > 0, or label >= this."""
         level = SPECS[self.name].level
-        if not SPECS[self.name].rel and any(label <= 0 for label, _ in self._gains):
-            level = 0
+        if not SPECS[self.name].rel:
+            # A label that is not above 0 counts if it is given a gain, a negative one perhaps.
+            level = min((label for label, _ in self._gains if label <= 0), default=level)
         return dict(self.params).get("rel", level)
 
     @property

@@ -43,9 +43,9 @@ def r_precision(t: Terms) -> pl.Expr:
     return t.sum(share(t, t.relevant)) / t.relevant
 
 
-def cg(t: Terms, *, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
+def cg(t: Terms, *, k: int | None = None, gain: Gain = "linear", gains: Gains = ()) -> pl.Expr:
     """Sum of the gains down to k."""
-    return t.sum(gain_of(t.label, gain) * share(t, k))
+    return t.sum(gain_of(gained(t.label, gains), gain) * share(t, k))
 
 
 def dcg(t: Terms, *, k: int | None = None, gain: Gain = "linear", gains: Gains = ()) -> pl.Expr:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import polars as pl
 
 from polars_rankeval._typing import NO_RELEVANT, TIES, Frame, Names, NoRelevant, Ties
+from polars_rankeval.batches import Task, contiguous_plan
 from polars_rankeval.checks import (
     Check,
     doc_checks,
@@ -20,6 +21,7 @@ from polars_rankeval.checks import (
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
+from polars_rankeval.progress import require_tqdm
 from polars_rankeval.ranking import normalise
 from polars_rankeval.table import Columns, choice, names, scan
 
@@ -35,6 +37,9 @@ def per_query(
     ties: Ties = "block",
     no_relevant: NoRelevant = "zero",
     judged_only: bool = False,
+    contiguous: bool = False,
+    batch_rows: int | None = None,
+    progress: bool = False,
 ) -> Frame:
     """Compute measures of every query.
 
@@ -56,17 +61,25 @@ def per_query(
         Value of a measure that a query without relevant rows leaves undefined: `"zero"`, `"null"`, `"one"` or `"error"`.
     judged_only
         Drop rows that were not judged (null or negative label) before ranking.
+    contiguous
+        The rows of each query stand together: evaluate batch by batch, in constant memory (and eight bytes a query). The groups of `by` may be
+        mixed inside a query, or stand one after the other.
+    batch_rows
+        Rows of a batch of a contiguous table, a million unless given. A larger query is a larger batch.
+    progress
+        Show the rows done of a contiguous table, on stderr if it is a terminal, or in a notebook. Needs tqdm.
 
     Returns
     -------
     DataFrame or LazyFrame
-        As the table: a row per query, sorted by its key, with the columns of `by`, of `query` and a Float64 column per measure, named by its
+        As the table: a row per query, sorted by its key (in the order of the table if that is `contiguous`), with the columns of `by`, of `query` and a Float64 column per measure, named by its
         canonical name.
 
     Raises
     ------
     RankEvalError
-        For unknown measures and parameters, and when the plan runs for NaN scores, NaN or infinite labels, null queries.
+        For unknown measures and parameters, and when the plan runs for NaN scores, NaN or infinite labels, null queries, and for a query
+        that comes back after another one in a table said to be contiguous.
     polars.exceptions.ColumnNotFoundError
         If a column is missing.
 
@@ -103,6 +116,9 @@ def per_query(
         no_relevant=no_relevant,
         judged_only=judged_only,
     )
+    if _batched(contiguous, batch_rows, progress):
+        task = Task.of(lazy, columns, options)
+        return _finish(table, contiguous_plan(lazy, task, batch_rows, progress=progress))
     plan = _per_score(table, lazy, columns, options)
     return _finish(table, plan.sort(*columns.by, *_score_column(columns), *columns.query))
 
@@ -119,12 +135,15 @@ def evaluate(
     no_relevant: NoRelevant = "zero",
     judged_only: bool = False,
     weight: str | None = None,
+    contiguous: bool = False,
+    batch_rows: int | None = None,
+    progress: bool = False,
 ) -> Frame:
     """Compute the mean of measures over the queries, of all or of each group.
 
     Parameters
     ----------
-    table, measures, query, doc, label, score, by, ties, no_relevant, judged_only
+    table, measures, query, doc, label, score, by, ties, no_relevant, judged_only, contiguous, batch_rows, progress
         As in `per_query`.
     weight
         Column with the weight of the query, the same in all its rows: the mean becomes a weighted one.
@@ -173,15 +192,25 @@ def evaluate(
         judged_only=judged_only,
         weight=weight,
     )
-    queries = _per_score(table, lazy, columns, options)
-    means = [
+    if _batched(contiguous, batch_rows, progress):
+        task = Task.of(lazy, columns, options)
+        queries = contiguous_plan(lazy, task, batch_rows, progress=progress)
+    else:
+        queries = _per_score(table, lazy, columns, options)
+    return _finish(table, means(queries, columns, options))
+
+
+def means(queries: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:
+    """The means of rows of queries (which have QUERY_WEIGHT if weights are asked for), of all or of each group."""
+    weighted = options.weight is not None
+    columns_of_means = [
         pl.len().cast(pl.UInt32).alias("queries"),
-        *(_mean(pl.col(str(m)), weighted=weight is not None) for m in options.measures),
+        *(_mean(pl.col(str(m)), weighted=weighted) for m in options.measures),
     ]
     groups = [*columns.by, *_score_column(columns)]
     if groups:
-        return _finish(table, queries.group_by(groups).agg(means).sort(groups))
-    return _finish(table, queries.select(means))
+        return queries.group_by(groups).agg(columns_of_means).sort(groups)
+    return queries.select(columns_of_means)
 
 
 def tie_blocks(
@@ -343,6 +372,23 @@ def _prepare(
         msg = f"weight column {weight!r} has dtype {schema[weight]}, but a weight is a number"
         raise RankEvalError(msg)
     return lazy, columns, options
+
+
+def _batched(contiguous: bool, batch_rows: int | None, progress: bool) -> bool:
+    """Whether to evaluate batch by batch; refuses options that need it otherwise."""
+    if batch_rows is not None and batch_rows < 1:
+        msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
+        raise RankEvalError(msg)
+    if not contiguous and (batch_rows is not None or progress):
+        what = "progress" if batch_rows is None else "batch_rows"
+        msg = (
+            f"{what} concerns tables that are evaluated batch by batch: add contiguous=True if the rows of each query stand together, "
+            "or leave it out"
+        )
+        raise RankEvalError(msg)
+    if progress:
+        require_tqdm()
+    return contiguous
 
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:

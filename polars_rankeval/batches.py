@@ -182,7 +182,7 @@ def _contiguous(batch: pl.DataFrame, task: Task, seen: Seen) -> pl.DataFrame:
         _explain(batch, task)
     dense = replace(columns, query=[RANKING], by=[])
     results = []
-    for i, score in enumerate(columns.scores):
+    for score in columns.scores:
         try:
             values = per_query_plan(
                 coded.lazy(),

@@ -21,7 +21,9 @@ from polars_rankeval.expressions import (
     reciprocal_rank,
     success,
 )
+from polars_rankeval.files import evaluate_files
 from polars_rankeval.measures.names import Measure
+from polars_rankeval.partitions import Partitions, partition_by_query
 from polars_rankeval.sample import sample
 from polars_rankeval.table import scan
 
@@ -29,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Measure",
+    "Partitions",
     "RankEvalError",
     "auc",
     "average_precision",
@@ -37,8 +40,10 @@ __all__ = [
     "dcg",
     "err",
     "evaluate",
+    "evaluate_files",
     "f_score",
     "ndcg",
+    "partition_by_query",
     "per_query",
     "precision",
     "r_precision",

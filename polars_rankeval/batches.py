@@ -191,7 +191,7 @@ def _contiguous(batch: pl.DataFrame, task: Task, seen: Seen) -> pl.DataFrame:
                 task.options,
                 span=(0, rankings.height - 1),
                 at_hand=True,
-            ).collect()
+            ).collect(engine="in-memory")
         except RankEvalError as error:
             _explain(batch, task)
             raise error from None
@@ -249,10 +249,10 @@ def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:
 def _plain(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
     """Evaluate rows that stand in any order."""
     return pl.concat(
-        per_query_plan(batch.lazy(), task.columns, score, task.options)
+        per_query_plan(batch.lazy(), task.columns, score, task.options, at_hand=True)
         .with_columns(*([pl.lit(score).alias("score")] if len(task.columns.scores) > 1 else []))
         .select(list(task.schema))
-        .collect()
+        .collect(engine="in-memory")
         for score in task.columns.scores
     )
 

@@ -20,6 +20,7 @@ from polars_rankeval.checks import (
 )
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all
+from polars_rankeval.partitions import Partitions
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.progress import require_tqdm
 from polars_rankeval.ranking import normalise
@@ -47,7 +48,8 @@ def per_query(
     ----------
     table
         One row per (query, document): the query columns (not null), `label` (Boolean or number, null for not judged) and `score`
-        (number, null for not retrieved). Anything else that `rk.scan` takes is evaluated lazily.
+        (number, null for not retrieved). Anything else that `rk.scan` takes is evaluated lazily,
+        and `rk.Partitions` part by part.
     measures
         Names such as `"AP"`, `"nDCG@10"`, `"P(rel=2)@5"`, or `rk.Measure`.
     query, doc, label, score
@@ -104,7 +106,7 @@ def per_query(
     lazy: pl.LazyFrame
     columns: Columns
     options: Options
-    lazy, columns, options = _prepare(
+    lazy, columns, options = prepare(
         table,
         measures,
         query=query,
@@ -116,9 +118,17 @@ def per_query(
         no_relevant=no_relevant,
         judged_only=judged_only,
     )
-    if _batched(contiguous, batch_rows, progress):
-        task = Task.of(lazy, columns, options)
-        return _finish(table, contiguous_plan(lazy, task, batch_rows, progress=progress))
+    batched = _batched(
+        table,
+        lazy,
+        columns,
+        options,
+        contiguous=contiguous,
+        batch_rows=batch_rows,
+        progress=progress,
+    )
+    if batched is not None:
+        return _finish(table, batched)
     plan = _per_score(table, lazy, columns, options)
     return _finish(table, plan.sort(*columns.by, *_score_column(columns), *columns.query))
 
@@ -179,7 +189,7 @@ def evaluate(
     lazy: pl.LazyFrame
     columns: Columns
     options: Options
-    lazy, columns, options = _prepare(
+    lazy, columns, options = prepare(
         table,
         measures,
         query=query,
@@ -192,10 +202,16 @@ def evaluate(
         judged_only=judged_only,
         weight=weight,
     )
-    if _batched(contiguous, batch_rows, progress):
-        task = Task.of(lazy, columns, options)
-        queries = contiguous_plan(lazy, task, batch_rows, progress=progress)
-    else:
+    queries = _batched(
+        table,
+        lazy,
+        columns,
+        options,
+        contiguous=contiguous,
+        batch_rows=batch_rows,
+        progress=progress,
+    )
+    if queries is None:
         queries = _per_score(table, lazy, columns, options)
     return _finish(table, means(queries, columns, options))
 
@@ -338,7 +354,7 @@ def _value_checks(schema: pl.Schema, columns: Columns) -> list[Check]:
     ]
 
 
-def _prepare(
+def prepare(
     table: Any,
     measures: tuple[str | Measure, ...],
     *,
@@ -356,7 +372,7 @@ def _prepare(
     choice("ties", ties, TIES)
     choice("no_relevant", no_relevant, NO_RELEVANT)
     options = Options(parse_all(measures), ties, no_relevant, judged_only, weight)
-    lazy = scan(table)
+    lazy = table.scan() if isinstance(table, Partitions) else scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(
         schema,
@@ -374,12 +390,22 @@ def _prepare(
     return lazy, columns, options
 
 
-def _batched(contiguous: bool, batch_rows: int | None, progress: bool) -> bool:
-    """Whether to evaluate batch by batch; refuses options that need it otherwise."""
+def _batched(
+    table: Any,
+    lazy: pl.LazyFrame,
+    columns: Columns,
+    options: Options,
+    *,
+    contiguous: bool,
+    batch_rows: int | None,
+    progress: bool,
+) -> pl.LazyFrame | None:
+    """The plan of a table that is evaluated batch by batch or part by part; None for another one, which has no use for their options."""
     if batch_rows is not None and batch_rows < 1:
         msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
         raise RankEvalError(msg)
-    if not contiguous and (batch_rows is not None or progress):
+    parts = isinstance(table, Partitions)
+    if not contiguous and (batch_rows is not None or (progress and not parts)):
         what = "progress" if batch_rows is None else "batch_rows"
         msg = (
             f"{what} concerns tables that are evaluated batch by batch: add contiguous=True if the rows of each query stand together, "
@@ -388,7 +414,12 @@ def _batched(contiguous: bool, batch_rows: int | None, progress: bool) -> bool:
         raise RankEvalError(msg)
     if progress:
         require_tqdm()
-    return contiguous
+    if contiguous:
+        task = Task.of(lazy, columns, options)
+        return contiguous_plan(lazy, task, batch_rows, progress=progress)
+    if isinstance(table, Partitions):
+        return table.plan(Task.of(lazy, columns, options), progress=progress)
+    return None
 
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:

@@ -177,9 +177,9 @@ def _contiguous(batch: pl.DataFrame, task: Task, seen: Seen) -> pl.DataFrame:
     """Evaluate one batch under dense codes of its rankings, which its order gives for nothing."""
     columns = task.columns
     coded, rankings = _coded(batch, columns)
-    _refuse_again(rankings, columns, seen)
     if rankings.select(pl.any_horizontal(pl.col(columns.query).is_null().any())).item():
         _explain(batch, task)
+    _refuse_again(rankings, columns, seen)
     dense = replace(columns, query=[RANKING], by=[])
     results = []
     for score in columns.scores:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -21,6 +23,10 @@ from polars_rankeval.table import Columns
 #: Large enough that a plan costs little beside its rows, small enough for half a gigabyte.
 BATCH_ROWS = 1_000_000
 
+#: Batches worked on at a time.
+WORKERS = min(4, pl.thread_pool_size())
+
+T = TypeVar("T")
 #: Starts to read a table and gives its rows.
 BatchSource: TypeAlias = Callable[[], Iterator[pl.DataFrame]]
 
@@ -107,16 +113,34 @@ def plan_over(task: Task, batches: BatchSource, *, contiguous: bool) -> pl.LazyF
 
 
 def evaluated(
-    batches: Iterable[pl.DataFrame], task: Task, *, contiguous: bool = True
+    batches: Iterable[pl.DataFrame], task: Task, *, contiguous: bool = True, workers: int = WORKERS
 ) -> Iterator[pl.DataFrame]:
-    """One row per query, batch by batch."""
-    if not contiguous:
-        for batch in batches:
-            yield in_order(_plain(batch, task), task)
-        return
-    seen = Seen()
-    for batch in whole_queries(batches, task.columns.query):
-        yield _contiguous(batch, task, seen)
+    """One row per query, batch by batch in their order; a few batches are worked on at a time."""
+    if contiguous:
+        seen = Seen()
+        ready = (_coded(batch, task, seen) for batch in whole_queries(batches, task.columns.query))
+        yield from _ahead(lambda coded: _contiguous(coded, task), ready, workers)
+    else:
+        yield from _ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
+
+
+def _ahead(
+    function: Callable[[T], pl.DataFrame], values: Iterable[T], workers: int
+) -> Iterator[pl.DataFrame]:
+    """Map in order, `workers` values at a time: parts of a plan run on one core, and another plan can have the others."""
+    running: deque[Future[pl.DataFrame]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for value in values:
+                running.append(pool.submit(function, value))
+                del value  # not held while it waits for the next one
+                if len(running) == workers:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
 
 
 def whole_queries(frames: Iterable[pl.DataFrame], query: list[str]) -> Iterator[pl.DataFrame]:
@@ -173,61 +197,59 @@ def _changes(columns: list[str]) -> pl.Expr:
     return (pl.int_range(pl.len()) == 0) | differs
 
 
-def _contiguous(batch: pl.DataFrame, task: Task, seen: Seen) -> pl.DataFrame:
-    """Evaluate one batch under dense codes of its rankings, which its order gives for nothing."""
-    columns = task.columns
-    coded, rankings = _coded(batch, columns)
-    if rankings.select(pl.any_horizontal(pl.col(columns.query).is_null().any())).item():
-        _explain(batch, task)
-    _refuse_again(rankings, columns, seen)
-    dense = replace(columns, query=[RANKING], by=[])
-    results = []
-    for score in columns.scores:
-        try:
-            values = per_query_plan(
-                coded.lazy(),
-                dense,
-                score,
-                task.options,
-                span=(0, rankings.height - 1),
-                at_hand=True,
-            ).collect(engine="in-memory")
-        except RankEvalError as error:
-            _explain(batch, task)
-            raise error from None
-        rows = rankings.select(columns.keys).hstack(values.sort(RANKING).drop(RANKING))
-        results.append(
-            rows.with_columns(pl.lit(score).alias("score")) if len(columns.scores) > 1 else rows
-        )
-    if len(results) == 1:
-        return results[0].select(list(task.schema))
-    place = pl.int_range(pl.len()).alias(RANKING)
-    return (
-        pl.concat(rows.with_columns(place) for rows in results)
-        .sort(RANKING, "score")
-        .select(list(task.schema))
-    )
+@dataclass(frozen=True)
+class Coded:
+    """A batch with the number of the ranking of each row, and the keys of the rankings in order of appearance."""
+
+    batch: pl.DataFrame
+    rankings: pl.DataFrame
 
 
-def _coded(batch: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The batch with the number of the ranking of each row, and the rankings with their keys, in order of appearance.
+def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
+    """Number the rankings of a batch, which its order does for nothing, and refuse those seen before.
 
     Inside a query the rows of its groups may be mixed: then a ranking has several runs of rows.
     """
-    keys, query = columns.keys, columns.query
+    keys, query = task.columns.keys, task.columns.query
+    if batch.select(pl.any_horizontal(pl.col(query).is_null().any())).item():
+        _explain(batch, task)
     batch = batch.with_columns(_changes(keys).alias(RUN))
     runs = batch.filter(RUN).select(*keys, _changes(query).cum_sum().alias(STRETCH))
     batch = batch.with_columns((pl.col(RUN).cum_sum().cast(pl.Int64) - 1).alias(RANKING)).drop(RUN)
-    if keys == query:
-        return batch, runs
-    rankings = runs.unique([STRETCH, *keys], keep="first", maintain_order=True)
+    rankings = runs
+    if keys != query:
+        rankings = runs.unique([STRETCH, *keys], keep="first", maintain_order=True)
     if rankings.height < runs.height:
         numbered = rankings.with_row_index(RANKING).cast({RANKING: pl.Int64})
         of_run = runs.join(
             numbered, on=[STRETCH, *keys], how="left", nulls_equal=True, maintain_order="left"
         )[RANKING]
         batch = batch.with_columns(of_run.gather(batch[RANKING]))
-    return batch, rankings
+    _refuse_again(rankings, task.columns, seen)
+    return Coded(batch, rankings.select(keys))
+
+
+def _contiguous(coded: Coded, task: Task) -> pl.DataFrame:
+    """Evaluate one batch under the numbers of its rankings: dense codes, with narrow sort keys."""
+    columns, rankings = task.columns, coded.rankings
+    dense = replace(columns, query=[RANKING], by=[])
+    several = len(columns.scores) > 1
+    results = []
+    for score in columns.scores:
+        plan = partial(per_query_plan, coded.batch.lazy(), dense, score, task.options, at_hand=True)
+        try:
+            # The engine for data in memory: less to set up for each batch.
+            values = plan(span=(0, rankings.height - 1)).collect(engine="in-memory")
+        except RankEvalError:
+            _explain(coded.batch, task)
+            raise
+        rows = rankings.hstack(values.sort(RANKING).drop(RANKING))
+        results.append(rows.with_columns(pl.lit(score).alias("score")) if several else rows)
+    if not several:
+        return results[0].select(list(task.schema))
+    place = pl.int_range(pl.len()).alias(RANKING)
+    rows = pl.concat(rows.with_columns(place) for rows in results)
+    return rows.sort(RANKING, "score").select(list(task.schema))
 
 
 def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:

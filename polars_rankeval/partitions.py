@@ -19,8 +19,8 @@ from polars_rankeval.table import names, scan
 
 #: Written last: a directory without it is no partitioned table.
 MANIFEST = "partitions.json"
-#: Rows of a part that fit memory easily.
-PART_ROWS = 4_000_000
+#: Rows of a part: a few parts fit memory easily.
+PART_ROWS = 2_000_000
 PART = "rk:part"
 
 
@@ -58,7 +58,7 @@ class Partitions:
         return pl.scan_parquet(self.parts, hive_partitioning=False)
 
     def plan(self, task: Task, *, progress: bool = False) -> pl.LazyFrame:
-        """One row per query, sorted inside each part, with one part in memory at a time."""
+        """One row per query, sorted inside each part, with a few parts in memory at a time."""
         if not set(self.query) <= set(task.columns.keys):
             msg = (
                 f"the table was partitioned by {self.query} and a query is told by {task.columns.keys}: "
@@ -94,7 +94,7 @@ def partition_by_query(
     query
         Query columns: rows go to the part that the hash of their values says. Groups need not be named.
     partitions
-        Number of parts, one of which must fit in memory with room to spare: a part for four million rows unless given, for which rows are
+        Number of parts, a few of which must fit in memory with room to spare: a part for two million rows unless given, for which rows are
         counted first (free for Parquet, a pass for CSV).
 
     Returns

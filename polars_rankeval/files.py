@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -87,19 +89,20 @@ def evaluate_files(
     │ dense ┆ 12      ┆ 0.587976 │
     └───────┴─────────┴──────────┘
     """
-    table, columns, options = prepare(
-        source,
-        measures,
-        query=query,
-        doc=doc,
-        label=label,
-        score=score,
-        by=by,
-        ties=ties,
-        no_relevant=no_relevant,
-        judged_only=judged_only,
-        weight=weight,
-    )
+    with _naming(source):
+        table, columns, options = prepare(
+            source,
+            measures,
+            query=query,
+            doc=doc,
+            label=label,
+            score=score,
+            by=by,
+            ties=ties,
+            no_relevant=no_relevant,
+            judged_only=judged_only,
+            weight=weight,
+        )
     if contiguous and partitions is not None:
         msg = "a contiguous table needs no partitions: leave out partitions or contiguous=True"
         raise RankEvalError(msg)
@@ -111,12 +114,14 @@ def evaluate_files(
         raise RankEvalError(msg)
     if progress:
         require_tqdm()
-    path, task = Path(output), Task.of(table, columns, options)
+    path = Path(output)
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
+        _naming(source),
         TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside,
         TemporaryDirectory(prefix=".rankeval-", dir=temporary or beside) as scratch,
     ):
+        task = Task.of(table, columns, options)
         if contiguous:
             queries = contiguous_plan(table, task, batch_rows, progress=progress)
         else:
@@ -134,3 +139,17 @@ def evaluate_files(
         result = means(back, columns, options).collect()
         written.replace(path)
     return result
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    """Say which files an error of Polars is about, which it does not always say itself."""
+    try:
+        yield
+    except (pl.exceptions.ComputeError, OSError) as error:
+        paths = [source] if isinstance(source, str | Path) else source
+        known = isinstance(paths, list) and all(isinstance(p, str | Path) for p in paths)
+        if not known or any(str(p) in str(error) for p in paths):
+            raise
+        msg = f"{error} (while evaluating {', '.join(map(str, paths))})"
+        raise type(error)(msg) from error

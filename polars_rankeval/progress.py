@@ -21,8 +21,9 @@ def require_tqdm() -> None:
 def rows_known(table: pl.LazyFrame) -> int | None:
     """Number of rows of a table whose files tell it without being read."""
     count = table.select(pl.len())
-    plan = count.explain()
-    if "FAST COUNT" in plan or plan.lstrip().startswith("DF "):
+    plan = [line.strip() for line in count.explain().splitlines()]
+    scan, told = plan[1] if len(plan) > 1 else "", ("Parquet SCAN", "DF ")
+    if scan.startswith(told) and not any(line.startswith("SELECTION") for line in plan):
         return int(count.collect().item())
     return None
 

@@ -23,8 +23,10 @@ from polars_rankeval.expressions import (
     reciprocal_rank,
     success,
 )
+from polars_rankeval.files import evaluate_files
 from polars_rankeval.judge import judge, unmatched
 from polars_rankeval.measures.names import Measure
+from polars_rankeval.partitions import Partitions, partition_by_query
 from polars_rankeval.sample import sample
 from polars_rankeval.table import scan
 from polars_rankeval.trec import scan_qrels, scan_run
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Measure",
+    "Partitions",
     "RankEvalError",
     "auc",
     "average_precision",
@@ -42,9 +45,11 @@ __all__ = [
     "dcg",
     "err",
     "evaluate",
+    "evaluate_files",
     "f_score",
     "judge",
     "ndcg",
+    "partition_by_query",
     "per_query",
     "pr_curve",
     "precision",

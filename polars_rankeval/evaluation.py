@@ -7,6 +7,7 @@ from typing import Any, cast
 import polars as pl
 
 from polars_rankeval._typing import NO_RELEVANT, TIES, Frame, Names, NoRelevant, Ties
+from polars_rankeval.batches import Task, contiguous_plan
 from polars_rankeval.checks import (
     Check,
     doc_checks,
@@ -19,7 +20,9 @@ from polars_rankeval.checks import (
 )
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all, refuse_weights
+from polars_rankeval.partitions import Partitions
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
+from polars_rankeval.progress import require_tqdm
 from polars_rankeval.table import Columns, choice, finish, names, scan
 
 #: So small a value stands for 0 in a geometric mean.
@@ -38,6 +41,9 @@ def per_query(
     no_relevant: NoRelevant = "zero",
     judged_only: bool = False,
     weight: str | None = None,
+    contiguous: bool = False,
+    batch_rows: int | None = None,
+    progress: bool = False,
 ) -> Frame:
     """Compute measures of every query.
 
@@ -45,7 +51,8 @@ def per_query(
     ----------
     table
         One row per (query, document): the query columns (not null), `label` (Boolean or number, null for not judged) and `score`
-        (number, null for not retrieved). Anything else that `rk.scan` takes is evaluated lazily.
+        (number, null for not retrieved). Anything else that `rk.scan` takes is evaluated lazily,
+        and `rk.Partitions` part by part.
     measures
         Names such as `"AP"`, `"nDCG@10"`, `"P(rel=2)@5"`, or `rk.Measure`.
     query, doc, label, score
@@ -62,17 +69,25 @@ def per_query(
     weight
         Column with the weight of each row, as scikit-learn's `sample_weight`: counts become sums of weights. For `ties="block"` and AP without a cutoff, AUC, PRTrapezoid,
         MaxF, PrecisionAtRecall and RecallAtPrecision.
+    contiguous
+        The rows of each query stand together: evaluate batch by batch, in constant memory (and eight bytes a query). The groups of `by` may be
+        mixed inside a query, or stand one after the other.
+    batch_rows
+        Rows of a batch of a contiguous table, a million unless given. A larger query is a larger batch.
+    progress
+        Show the rows done of a contiguous table, on stderr if it is a terminal, or in a notebook. Needs tqdm.
 
     Returns
     -------
     DataFrame or LazyFrame
-        As the table: a row per query, sorted by its key, with the columns of `by`, of `query` and a Float64 column per measure, named by its
+        As the table: a row per query, sorted by its key (in the order of the table if that is `contiguous`), with the columns of `by`, of `query` and a Float64 column per measure, named by its
         canonical name.
 
     Raises
     ------
     RankEvalError
-        For unknown measures and parameters, and when the plan runs for NaN scores, NaN or infinite labels, null queries.
+        For unknown measures and parameters, and when the plan runs for NaN scores, NaN or infinite labels, null queries, and for a query
+        that comes back after another one in a table said to be contiguous.
     polars.exceptions.ColumnNotFoundError
         If a column is missing.
 
@@ -97,7 +112,7 @@ def per_query(
     lazy: pl.LazyFrame
     columns: Columns
     options: Options
-    lazy, columns, options = _prepare(
+    lazy, columns, options = prepare(
         table,
         measures,
         query=query,
@@ -110,6 +125,17 @@ def per_query(
         judged_only=judged_only,
         row_weight=weight,
     )
+    batched = _batched(
+        table,
+        lazy,
+        columns,
+        options,
+        contiguous=contiguous,
+        batch_rows=batch_rows,
+        progress=progress,
+    )
+    if batched is not None:
+        return finish(table, batched)
     plan = _per_score(table, lazy, columns, options)
     keys = [*columns.by, *_score_column(columns), *columns.query]
     return finish(table, plan.sort(keys) if keys else plan)
@@ -127,12 +153,15 @@ def evaluate(
     no_relevant: NoRelevant = "zero",
     judged_only: bool = False,
     weight: str | None = None,
+    contiguous: bool = False,
+    batch_rows: int | None = None,
+    progress: bool = False,
 ) -> Frame:
     """Compute the mean of measures over the queries, of all or of each group.
 
     Parameters
     ----------
-    table, measures, query, doc, label, score, by, ties, no_relevant, judged_only
+    table, measures, query, doc, label, score, by, ties, no_relevant, judged_only, contiguous, batch_rows, progress
         As in `per_query`.
     weight
         Column with the weight of the query, the same in all its rows: the mean becomes a weighted one. (Weights of rows are a matter of `per_query`.)
@@ -168,7 +197,7 @@ def evaluate(
     lazy: pl.LazyFrame
     columns: Columns
     options: Options
-    lazy, columns, options = _prepare(
+    lazy, columns, options = prepare(
         table,
         measures,
         query=query,
@@ -181,15 +210,31 @@ def evaluate(
         judged_only=judged_only,
         weight=weight,
     )
-    queries = _per_score(table, lazy, columns, options)
-    means = [
+    queries = _batched(
+        table,
+        lazy,
+        columns,
+        options,
+        contiguous=contiguous,
+        batch_rows=batch_rows,
+        progress=progress,
+    )
+    if queries is None:
+        queries = _per_score(table, lazy, columns, options)
+    return finish(table, means(queries, columns, options))
+
+
+def means(queries: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:
+    """The means of rows of queries (which have QUERY_WEIGHT if weights are asked for), of all or of each group."""
+    weighted = options.weight is not None
+    columns_of_means = [
         pl.len().cast(pl.UInt32).alias("queries"),
-        *(_mean_of(m, weighted=weight is not None) for m in options.measures),
+        *(_mean_of(m, weighted=weighted) for m in options.measures),
     ]
     groups = [*columns.by, *_score_column(columns)]
     if groups:
-        return finish(table, queries.group_by(groups).agg(means).sort(groups))
-    return finish(table, queries.select(means))
+        return queries.group_by(groups).agg(columns_of_means).sort(groups)
+    return queries.select(columns_of_means)
 
 
 def check(
@@ -249,7 +294,7 @@ def _value_checks(schema: pl.Schema, columns: Columns) -> list[Check]:
     ]
 
 
-def _prepare(
+def prepare(
     table: Any,
     measures: tuple[str | Measure, ...],
     *,
@@ -277,7 +322,7 @@ def _prepare(
             "use ties='doc' (trec_eval's), 'order', 'best' or 'worst'"
         )
         raise RankEvalError(msg)
-    lazy = scan(table)
+    lazy = table.scan() if isinstance(table, Partitions) else scan(table)
     schema = lazy.collect_schema()
     columns = Columns.of(
         schema,
@@ -291,6 +336,38 @@ def _prepare(
         weight=weight,
     )
     return lazy, columns, options
+
+
+def _batched(
+    table: Any,
+    lazy: pl.LazyFrame,
+    columns: Columns,
+    options: Options,
+    *,
+    contiguous: bool,
+    batch_rows: int | None,
+    progress: bool,
+) -> pl.LazyFrame | None:
+    """The plan of a table that is evaluated batch by batch or part by part; None for another one, which has no use for their options."""
+    if batch_rows is not None and batch_rows < 1:
+        msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
+        raise RankEvalError(msg)
+    parts = isinstance(table, Partitions)
+    if not contiguous and (batch_rows is not None or (progress and not parts)):
+        what = "progress" if batch_rows is None else "batch_rows"
+        msg = (
+            f"{what} concerns tables that are evaluated batch by batch: add contiguous=True if the rows of each query stand together, "
+            "or leave it out"
+        )
+        raise RankEvalError(msg)
+    if progress:
+        require_tqdm()
+    if contiguous:
+        task = Task.of(lazy, columns, options)
+        return contiguous_plan(lazy, task, batch_rows, progress=progress)
+    if isinstance(table, Partitions):
+        return table.plan(Task.of(lazy, columns, options), progress=progress)
+    return None
 
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:

@@ -1,0 +1,288 @@
+"""Contiguous tables in constant memory: the ordinary plan on one batch after the other, cut where a query ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import or_
+from typing import TypeAlias, TypeVar
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from polars_rankeval.checks import example, plural
+from polars_rankeval.errors import RankEvalError
+from polars_rankeval.plan import Options, per_query_plan
+from polars_rankeval.progress import rows_known, shown
+from polars_rankeval.ranking import query_code
+from polars_rankeval.table import Columns
+
+#: Large enough that a plan costs little beside its rows, small enough for half a gigabyte.
+BATCH_ROWS = 1_000_000
+
+#: Batches worked on at a time.
+WORKERS = min(4, pl.thread_pool_size())
+
+T = TypeVar("T")
+#: Starts to read a table and gives its rows.
+BatchSource: TypeAlias = Callable[[], Iterator[pl.DataFrame]]
+
+# Names that no table has.
+RANKING, RUN, STRETCH, SEEN = "rk:ranking", "rk:run", "rk:stretch", "rk:seen"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of every batch."""
+
+    columns: Columns
+    options: Options
+    #: names and dtypes of the result
+    schema: pl.Schema
+
+    @classmethod
+    def of(cls, table: pl.LazyFrame, columns: Columns, options: Options) -> Task:
+        """Make the ordinary plan once, which says now what it would say of the columns later."""
+        one = per_query_plan(table, columns, columns.scores[0], options).collect_schema()
+        scores = {"score": pl.String()} if len(columns.scores) > 1 else {}
+        by = {name: one[name] for name in columns.by}
+        return cls(columns, options, pl.Schema({**by, **scores, **one}))
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns of the table that are needed."""
+        c, o = self.columns, self.options
+        extra = [c.doc if o.ties == "doc" else None, o.weight, o.row_weight]
+        return list(dict.fromkeys([*c.keys, c.label, *c.scores, *filter(None, extra)]))
+
+    def only(self, wanted: set[str]) -> Task:
+        """The task with no more measures than are wanted; one at least, whose plan checks the values."""
+        if self.options.no_relevant == "error":
+            return self
+        kept = [m for m in self.options.measures if str(m) in wanted] or self.options.measures[:1]
+        dropped = {str(m) for m in self.options.measures} - {str(m) for m in kept}
+        schema = pl.Schema({k: v for k, v in self.schema.items() if k not in dropped})
+        return Task(self.columns, replace(self.options, measures=kept), schema)
+
+
+def contiguous_plan(
+    table: pl.LazyFrame, task: Task, batch_rows: int | None = None, *, progress: bool = False
+) -> pl.LazyFrame:
+    """One row per query in the order of the table, from batches that are read while the plan runs."""
+    source = table.select(task.reads)
+    chunk = BATCH_ROWS if batch_rows is None else batch_rows
+
+    def batches() -> Iterator[pl.DataFrame]:
+        read: Iterable[pl.DataFrame] = source.collect_batches(
+            chunk_size=chunk, maintain_order=True, lazy=True
+        )
+        return iter(shown(read, rows_known(source), "evaluated") if progress else read)
+
+    return plan_over(task, batches, contiguous=True)
+
+
+def plan_over(task: Task, batches: BatchSource, *, contiguous: bool) -> pl.LazyFrame:
+    """One row per query of all batches; unless they are `contiguous`, each holds its queries whole already."""
+
+    def read(
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        _batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        wanted = set(task.schema if with_columns is None else with_columns)
+        if predicate is not None:
+            wanted.update(predicate.meta.root_names())
+        frames = evaluated(batches(), task.only(wanted), contiguous=contiguous)
+        left = n_rows
+        for frame in frames:
+            # n_rows counts rows before the filter: Polars pushes head() before filter(), never after.
+            rows = frame if left is None else frame.head(left)
+            left = None if left is None else left - rows.height
+            rows = rows if predicate is None else rows.filter(predicate)
+            yield rows if with_columns is None else rows.select(with_columns)
+            if left == 0:
+                return
+
+    return register_io_source(
+        read, schema=task.schema, is_pure=True, explain_name="rankeval batches"
+    )
+
+
+def evaluated(
+    batches: Iterable[pl.DataFrame], task: Task, *, contiguous: bool = True, workers: int = WORKERS
+) -> Iterator[pl.DataFrame]:
+    """One row per query, batch by batch in their order; a few batches are worked on at a time."""
+    if contiguous:
+        seen = Seen()
+        ready = (_coded(batch, task, seen) for batch in whole_queries(batches, task.columns.query))
+        yield from _ahead(lambda coded: _contiguous(coded, task), ready, workers)
+    else:
+        yield from _ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
+
+
+def _ahead(
+    function: Callable[[T], pl.DataFrame], values: Iterable[T], workers: int
+) -> Iterator[pl.DataFrame]:
+    """Map in order, `workers` values at a time: parts of a plan run on one core, and another plan can have the others."""
+    running: deque[Future[pl.DataFrame]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for value in values:
+                running.append(pool.submit(function, value))
+                del value  # not held while it waits for the next one
+                if len(running) == workers:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def whole_queries(frames: Iterable[pl.DataFrame], query: list[str]) -> Iterator[pl.DataFrame]:
+    """The same rows in the same order, cut anew so that a query never lies across two frames."""
+    held: list[pl.DataFrame] = []  # of one query, the last so far
+    for frame in frames:
+        if frame.is_empty():
+            continue
+        start = frame.select(pl.arg_where(_changes(query)).last()).item()
+        if held:
+            joint = pl.concat([held[-1].tail(1), frame.head(1)]).select(query)
+            if joint.n_unique() == 2 and start == 0:
+                yield pl.concat(held)
+                held = []
+        if start > 0:
+            yield pl.concat([*held, frame.head(start)])
+            held = []
+        held.append(frame.slice(start))
+    if held:
+        yield pl.concat(held)
+
+
+class Seen:
+    """The queries so far, as codes of eight bytes in sorted runs, each less than half as long as the one before."""
+
+    def __init__(self) -> None:
+        self._runs: list[pl.Series] = []
+
+    def has(self, codes: pl.Series) -> pl.Series:
+        """Which codes were added before."""
+        found = pl.repeat(value=False, n=codes.len(), eager=True)
+        for run in self._runs:
+            place = run.search_sorted(codes).clip(upper_bound=run.len() - 1)
+            found |= run.gather(place) == codes
+        return found
+
+    def add(self, codes: pl.Series) -> None:
+        """Remember codes."""
+        run = codes.sort()
+        while self._runs and self._runs[-1].len() <= 2 * run.len():
+            run = pl.concat([self._runs.pop(), run]).sort()
+        self._runs.append(run)
+
+
+def in_order(rows: pl.DataFrame, task: Task) -> pl.DataFrame:
+    """Rows sorted as those of an ordinary plan, with its columns in its order."""
+    score = ["score"] if len(task.columns.scores) > 1 else []
+    return rows.sort(*task.columns.by, *score, *task.columns.query).select(list(task.schema))
+
+
+def _changes(columns: list[str]) -> pl.Expr:
+    """Whether a row starts a stretch of equal values; the first always does."""
+    differs = reduce(or_, (pl.col(c).ne_missing(pl.col(c).shift(1)) for c in columns))
+    return (pl.int_range(pl.len()) == 0) | differs
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A batch with the number of the ranking of each row, and the keys of the rankings in order of appearance."""
+
+    batch: pl.DataFrame
+    rankings: pl.DataFrame
+
+
+def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
+    """Number the rankings of a batch, which its order does for nothing, and refuse those seen before.
+
+    Inside a query the rows of its groups may be mixed: then a ranking has several runs of rows.
+    """
+    keys, query = task.columns.keys, task.columns.query
+    if batch.select(pl.any_horizontal(pl.col(query).is_null().any())).item():
+        _explain(batch, task)
+    batch = batch.with_columns(_changes(keys).alias(RUN))
+    runs = batch.filter(RUN).select(*keys, _changes(query).cum_sum().alias(STRETCH))
+    batch = batch.with_columns((pl.col(RUN).cum_sum().cast(pl.Int64) - 1).alias(RANKING)).drop(RUN)
+    rankings = runs
+    if keys != query:
+        rankings = runs.unique([STRETCH, *keys], keep="first", maintain_order=True)
+    if rankings.height < runs.height:
+        numbered = rankings.with_row_index(RANKING).cast({RANKING: pl.Int64})
+        of_run = runs.join(
+            numbered, on=[STRETCH, *keys], how="left", nulls_equal=True, maintain_order="left"
+        )[RANKING]
+        batch = batch.with_columns(of_run.gather(batch[RANKING]))
+    _refuse_again(rankings, task.columns, seen)
+    return Coded(batch, rankings.select(keys))
+
+
+def _contiguous(coded: Coded, task: Task) -> pl.DataFrame:
+    """Evaluate one batch under the numbers of its rankings: dense codes, with narrow sort keys."""
+    columns, rankings = task.columns, coded.rankings
+    dense = replace(columns, query=[RANKING], by=[])
+    several = len(columns.scores) > 1
+    results = []
+    for score in columns.scores:
+        plan = partial(per_query_plan, coded.batch.lazy(), dense, score, task.options, at_hand=True)
+        try:
+            # The engine for data in memory: less to set up for each batch.
+            values = plan(span=(0, rankings.height - 1)).collect(engine="in-memory")
+        except RankEvalError:
+            _explain(coded.batch, task)
+            raise
+        rows = rankings.hstack(values.sort(RANKING).drop(RANKING))
+        results.append(rows.with_columns(pl.lit(score).alias("score")) if several else rows)
+    if not several:
+        return results[0].select(list(task.schema))
+    place = pl.int_range(pl.len()).alias(RANKING)
+    rows = pl.concat(rows.with_columns(place) for rows in results)
+    return rows.sort(RANKING, "score").select(list(task.schema))
+
+
+def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:
+    """Refuse a query that comes back after another one."""
+    keys = columns.keys
+    codes = rankings.select(query_code(rankings.schema, keys).expr.alias(SEEN))[SEEN]
+    again = rankings.filter(seen.has(codes) | (codes.is_first_distinct().not_()))
+    if again.height:
+        msg = (
+            f"the table is not contiguous: {plural(again.select(keys).n_unique(), 'query', 'queries')} of column "
+            f"{', '.join(map(repr, keys))} in one batch {'come' if again.height > 1 else 'comes'} back after another query, "
+            f"for example query {example(again, keys)}: sort the table by query, use partition_by_query, "
+            "or leave out contiguous=True"
+        )
+        raise RankEvalError(msg)
+    seen.add(codes)
+
+
+def _plain(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
+    """Evaluate rows that stand in any order."""
+    return pl.concat(
+        per_query_plan(batch.lazy(), task.columns, score, task.options, at_hand=True)
+        .with_columns(*([pl.lit(score).alias("score")] if len(task.columns.scores) > 1 else []))
+        .select(list(task.schema))
+        .collect(engine="in-memory")
+        for score in task.columns.scores
+    )
+
+
+def _explain(batch: pl.DataFrame, task: Task) -> None:
+    """Raise what is wrong with a batch again, in terms of its own keys."""
+    try:
+        _plain(batch, task)
+    except RankEvalError as error:
+        msg = f"{error} (rows are counted in the first batch that has any)"
+        raise RankEvalError(msg) from None

@@ -353,6 +353,9 @@ def _batched(
         msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
         raise RankEvalError(msg)
     parts = isinstance(table, Partitions)
+    if (contiguous or parts) and not columns.query:
+        msg = "query=None makes one ranking of the table, which cannot be cut: leave out contiguous=True"
+        raise RankEvalError(msg)
     if not contiguous and (batch_rows is not None or (progress and not parts)):
         what = "progress" if batch_rows is None else "batch_rows"
         msg = (

@@ -23,7 +23,8 @@ from polars_rankeval.expressions import (
 )
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.sample import sample
-from polars_rankeval.table import scan
+from polars_rankeval.sources import scan
+from polars_rankeval.svmlight import from_groups, scan_svmlight, write_svmlight
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "err",
     "evaluate",
     "f_score",
+    "from_groups",
     "ndcg",
     "per_query",
     "precision",
@@ -47,6 +49,8 @@ __all__ = [
     "reciprocal_rank",
     "sample",
     "scan",
+    "scan_svmlight",
     "success",
     "tie_blocks",
+    "write_svmlight",
 ]

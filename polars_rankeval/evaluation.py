@@ -21,7 +21,8 @@ from polars_rankeval.errors import RankEvalError
 from polars_rankeval.measures.names import Measure, parse_all
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.ranking import normalise
-from polars_rankeval.table import Columns, choice, names, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import Columns, choice, names
 
 
 def per_query(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from os.path import expanduser
 from pathlib import Path
 
@@ -36,7 +36,9 @@ def _tsv(paths: list[str], *, literal: bool, hive: bool) -> pl.LazyFrame:
 
 
 def _ndjson(paths: list[str], *, literal: bool, hive: bool) -> pl.LazyFrame:
-    del literal, hive
+    del hive
+    # This scan has no way to switch globs off.
+    paths = [escape(path) for path in paths] if literal else paths
     return pl.scan_ndjson(paths, infer_schema_length=INFER_ROWS)
 
 
@@ -93,12 +95,7 @@ def require_content(path: str) -> None:
     """Refuse a local file that is missing or empty."""
     file = Path(path)
     if not file.exists():
-        beside = [p.name for p in file.parent.iterdir()] if file.parent.is_dir() else []
-        near = get_close_matches(file.name, beside, n=1, cutoff=0.6)
-        hint = f"; did you mean {str(file.parent / near[0])!r}?" if near else ""
-        if not beside:
-            hint = f"; nor is there a directory {str(file.parent)!r} with files in it"
-        msg = f"no such file: {path!r}{hint}"
+        msg = f"no such file: {path!r}{_nearest_file(file)}"
         raise RankEvalError(msg)
     if file.is_file() and file.stat().st_size == 0:
         msg = f"the file {path!r} is empty (0 bytes): it has no columns to read; was it written to its end?"
@@ -179,9 +176,16 @@ def _reader(path: str) -> Callable[..., pl.LazyFrame]:
     msg = f"cannot tell the format of {path!r} by its suffix: known are {', '.join(_READERS)}"
     if "://" in path:
         msg += "; for a directory of Parquet files end it with '/', for a table use pl.scan_delta or pl.scan_iceberg"
-    elif "." not in Path(path).name and not Path(path).exists():
-        msg += "; and there is no such file or directory"
+    elif not Path(path).exists():
+        msg += f"; and there is no such file or directory{_nearest_file(Path(path))}"
     raise RankEvalError(msg)
+
+
+def _nearest_file(file: Path) -> str:
+    if not file.parent.is_dir():
+        return f", nor a directory {str(file.parent)!r}"
+    near = get_close_matches(file.name, [p.name for p in file.parent.iterdir()], n=1, cutoff=0.6)
+    return f"; did you mean {str(file.parent / near[0])!r}?" if near else ""
 
 
 def _one_of_each(files: list[Path]) -> list[str]:

@@ -67,6 +67,18 @@ def scan_svmlight(
     return pl.concat([_scan_file(path, names) for path in paths])
 
 
+def svmlight_features(path: str | Path) -> list[int]:
+    """The numbers of the features that a file has, ascending; reads it once."""
+    numbers = pl.col(_LINE).str.extract(r"^([^#]*)").str.extract_all(r"\s\d+:")
+    found = (
+        pl.scan_lines(path, name=_LINE, glob=False)
+        .select(numbers.alias(_NUMBER))
+        .explode(_NUMBER)
+        .select(pl.col(_NUMBER).drop_nulls().unique().str.strip_chars(" \t:").cast(pl.Int64).sort())
+    )
+    return found.collect().to_series().to_list()
+
+
 def _feature_names(features: Iterable[int] | Mapping[int, str]) -> dict[int, str]:
     names = (
         dict(features)

@@ -15,7 +15,7 @@ import polars_rankeval as rk
 from polars_rankeval._typing import NoRelevant, Ties
 from polars_rankeval.catalogue import Entry, edge_values, entries
 from polars_rankeval.cli import OK, TREC
-from polars_rankeval.cli.inputs import open_source
+from polars_rankeval.cli.inputs import STDIN, open_source, row_count
 from polars_rankeval.cli.output import Format, deliver, save, show
 from polars_rankeval.cli.work import work
 from polars_rankeval.errors import RankEvalError
@@ -35,15 +35,25 @@ EXAMPLES = """Examples:
 
 Columns are called query_id, doc_id, label and score unless options such as --query say otherwise."""
 
+
+def _shown_default(value: Any) -> str:
+    """A default as it would be typed."""
+    return " ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _examples(*commands: str) -> str:
+    return "\n".join(["Examples:", "", *(f"  rankeval {command}" for command in commands)])
+
+
 app = App(
     name="rankeval",
     help=HELP,
     help_epilogue=EXAMPLES,
     help_format="plaintext",
     version=rk.__version__,
-    default_parameter=Parameter(negative=()),
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
-app.register_install_completion_command()
 
 Sources = Annotated[
     list[str],
@@ -62,7 +72,7 @@ Score = Annotated[
     tuple[str, ...],
     Parameter(name="--score", help="Column to rank by, larger first, empty for not retrieved; repeat it to compare."),
 ]
-By = Annotated[tuple[str, ...], Parameter(name="--by", help="Column of groups to tell apart; repeatable.")]
+By = Annotated[tuple[str, ...], Parameter(name="--by", help="Column of groups to tell apart; repeatable.", show_default=False)]
 TiesOption = Annotated[Ties, Parameter(name="--ties", help="What tied scores mean.")]
 NoRelevantOption = Annotated[
     NoRelevant,
@@ -73,6 +83,7 @@ Output = Annotated[
     Parameter(
         name=["--output", "-o"],
         help="File to write: .parquet, .csv, .json, .md, .ndjson or .arrow. It appears when it is complete.",
+        show_default=False,
     ),
 ]
 Style = Annotated[Format, Parameter(name="--format", help="How to print.")]
@@ -81,6 +92,11 @@ Digits = Annotated[int, Parameter(name="--digits", help="Decimals in tables; csv
 
 def run(args: list[str]) -> int:
     """Parse and run a command line; mistakes are raised, with what to do."""
+    # A lone hyphen would be taken for an option.
+    args = [STDIN if arg == "-" else arg for arg in args]
+    if args[:1] not in [[name] for name in app]:
+        # Costs imports that no command needs.
+        app.register_install_completion_command()
     try:
         result = app(args, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -91,7 +107,13 @@ def run(args: list[str]) -> int:
     return result if isinstance(result, int) else OK
 
 
-@app.command
+@app.command(
+    help_epilogue=_examples(
+        "evaluate sample -m AP -m nDCG@10 --by model",
+        "evaluate scored.csv --query qid --score bm25 --score dense -m AP@100",
+        "evaluate 'scored/*.parquet' -m AP --per-query -o per_query.parquet",
+    )
+)
 def evaluate(
     sources: Sources,
     /,
@@ -105,22 +127,19 @@ def evaluate(
     ties: TiesOption = "block",
     no_relevant: NoRelevantOption = "zero",
     judged_only: Annotated[
-        bool, Parameter(name="--judged-only", help="Drop rows that were not judged before ranking.")
+        bool, Parameter(name="--judged-only", help="Drop rows that were not judged before ranking.", show_default=False)
     ] = False,
     weight: Annotated[
-        str | None, Parameter(name="--weight", help="Column with the weight of the query in the mean.")
+        str | None, Parameter(name="--weight", help="Column with the weight of the query in the mean.", show_default=False)
     ] = None,
     per_query: Annotated[
-        bool, Parameter(name="--per-query", help="A row for each query instead of means.")
+        bool, Parameter(name="--per-query", help="A row for each query instead of means.", show_default=False)
     ] = False,
     output: Output = None,
     format: Style = "table",
     digits: Digits = 4,
 ) -> int:
-    """Mean of measures over the queries, or their values for each query.
-
-    Examples: rankeval evaluate sample --by model; rankeval evaluate scored.csv --query qid --score bm25 --score dense -m AP@100
-    """
+    """Mean of measures over the queries, or their values for each query."""
     if per_query and weight:
         msg = "--weight concerns the mean: it does not go with --per-query"
         raise RankEvalError(msg)
@@ -142,12 +161,14 @@ def evaluate(
         else:
             plan = rk.evaluate(table, *asked, weight=weight, **options)
     deliver(
-        plan, output=output, style=format, digits=digits, what=_what(asked, table, sources)
+        plan, output=output, style=format, digits=digits, what=_what(asked, sources)
     )
     return OK
 
 
-@app.command
+@app.command(
+    help_epilogue=_examples("ties sample -m AP --by model", "ties sample --by model --blocks")
+)
 def ties(
     sources: Sources,
     /,
@@ -159,7 +180,7 @@ def ties(
     score: Annotated[str, Parameter(name="--score", help="Column to rank by.")] = "score",
     no_relevant: NoRelevantOption = "zero",
     blocks: Annotated[
-        bool, Parameter(name="--blocks", help="List the blocks of tied rows instead.")
+        bool, Parameter(name="--blocks", help="List the blocks of tied rows instead.", show_default=False)
     ] = False,
     output: Output = None,
     format: Style = "table",
@@ -168,7 +189,6 @@ def ties(
     """How much of each number is decided by the order of tied rows.
 
     Prints the mean with tied rows in the worst, an average and the best order, and how far worst and best lie apart; then how many rows are tied.
-    Example: rankeval ties sample -m AP --by model
     """
     asked = [str(m) for m in parse_all(measures)]
     table = open_source(sources, scores=[score])
@@ -180,7 +200,7 @@ def ties(
             policy: rk.evaluate(table, *asked, ties=policy, no_relevant=no_relevant, **keys)
             for policy in policies
         }
-    what = _what(asked, table, sources)
+    what = _what(asked, sources)
     if blocks:
         deliver(tied, output=output, style=format, digits=digits, what=what)
         return OK
@@ -220,19 +240,16 @@ def _tied_rows(counts: dict[str, int], rows: int) -> str:
     )
 
 
-@app.command
+@app.command(help_epilogue=_examples("measures", "measures nDCG 'P(rel=2)@5'"))
 def measures(
     names: Annotated[
-        list[str] | None, Parameter(name="NAME", help="Measures to explain, such as nDCG or P(rel=2)@5.")
+        list[str] | None, Parameter(name="NAME", help="Measures to explain, such as nDCG or P(rel=2)@5.", show_default=False)
     ] = None,
     /,
     *,
     format: Style = "table",
 ) -> int:
-    """The measures there are, or all about some of them.
-
-    Examples: rankeval measures; rankeval measures nDCG 'P(rel=2)@5'
-    """
+    """The measures there are, or all about some of them."""
     if not names:
         rows = [
             {
@@ -276,7 +293,13 @@ def _explanation(measure: Measure) -> str:
     return "\n".join(text)
 
 
-@app.command
+@app.command(
+    help_epilogue=_examples(
+        "convert sample -o sample.csv",
+        "convert train.svm.gz -o train.parquet",
+        "convert scored.parquet -o scored.svm --feature bm25 --feature dense",
+    )
+)
 def convert(
     sources: Sources,
     /,
@@ -293,13 +316,10 @@ def convert(
     label: Annotated[str, Parameter(name="--label", help="Column of the judgement, for .svm.")] = "label",
     features: Annotated[
         tuple[str, ...],
-        Parameter(name="--feature", help="Columns that become the features of .svm; all other numbers if not given."),
+        Parameter(name="--feature", help="Columns that become the features of .svm; all other numbers if not given.", show_default=False),
     ] = (),
 ) -> int:
-    """Write a table in another format.
-
-    Examples: rankeval convert sample -o sample.csv; rankeval convert train.svm.gz -o train.parquet
-    """
+    """Write a table in another format."""
     table = open_source(sources)
     writer = None
     if output.suffix.lower() in SVMLIGHT:
@@ -343,12 +363,12 @@ def _columns_by_option(**options: str | Sequence[str] | None) -> Iterator[None]:
         raise
 
 
-def _what(measures: Sequence[str], table: pl.LazyFrame, sources: Sequence[str]) -> str:
+def _what(measures: Sequence[str], sources: Sequence[str]) -> str:
     """What goes on, for those who wait."""
-    del table
     names = ", ".join(measures[:3]) + (", ..." if len(measures) > 3 else "")
     where = sources[0] if len(sources) == 1 else f"{len(sources)} files"
-    return f"{names} of {'standard input' if where == '-' else where}"
+    rows = row_count(sources)
+    return f"{names} of {where}{f', {rows:,} rows' if rows else ''}"
 
 
 def _command(args: Sequence[str]) -> list[str]:

@@ -16,6 +16,9 @@ from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
 from polars_rankeval.svmlight import scan_svmlight, svmlight_features
 
+#: Stands for the argument `-`.
+STDIN = "standard input"
+
 #: Kinds of files that only commands tell by their suffix, since functions of their own read them. TREC runs and judgements belong here.
 READERS: dict[tuple[str, ...], Callable[[list[str]], pl.LazyFrame]] = {}
 
@@ -23,9 +26,9 @@ READERS: dict[tuple[str, ...], Callable[[list[str]], pl.LazyFrame]] = {}
 def open_source(sources: Sequence[str], *, scores: Sequence[str] | None = None) -> pl.LazyFrame:
     """The table that arguments name. `scores` are the columns that will be ranked by, None for all there are."""
     paths = list(sources)
-    if paths == ["-"]:
+    if paths == [STDIN]:
         return _standard_input()
-    if "-" in paths:
+    if STDIN in paths:
         msg = "- reads standard input, and cannot be mixed with files"
         raise RankEvalError(msg)
     if paths == ["sample"] and not Path("sample").exists():
@@ -37,6 +40,13 @@ def open_source(sources: Sequence[str], *, scores: Sequence[str] | None = None) 
         if kinds <= set(suffixes):
             return reader(paths)
     return scan(paths[0] if len(paths) == 1 else paths)
+
+
+def row_count(sources: Sequence[str]) -> int | None:
+    """How many rows there are, if a look at the ends of local Parquet files tells."""
+    if all(_suffix(path) in (".parquet", ".pq") and Path(path).is_file() for path in sources):
+        return int(pl.scan_parquet(list(sources), glob=False).select(pl.len()).collect().item())
+    return None
 
 
 def _suffix(path: str) -> str:
@@ -61,7 +71,7 @@ def _svmlight(paths: list[str], scores: Sequence[str] | None) -> pl.LazyFrame:
 def _numbers(numbers: list[int]) -> str:
     if len(numbers) > 8:
         return f"{len(numbers)} features from {numbers[0]} to {numbers[-1]}"
-    return f"features {', '.join(map(str, numbers))}" if numbers else "no features"
+    return f"the features {', '.join(map(str, numbers))}" if numbers else "no features"
 
 
 def _standard_input() -> pl.LazyFrame:

@@ -63,7 +63,9 @@ class Entry:
 
     def example(self) -> str:
         """A name that can be evaluated."""
-        return self.name + ("@2" if self.usage.endswith("]") is False and "@k" in self.usage else "")
+        return self.name + (
+            "@2" if self.usage.endswith("]") is False and "@k" in self.usage else ""
+        )
 
 
 def entries() -> list[Entry]:

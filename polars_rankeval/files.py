@@ -26,9 +26,7 @@ def _ipc(paths: list[str], *, literal: bool, hive: bool) -> pl.LazyFrame:
 
 def _csv(paths: list[str], *, literal: bool, hive: bool, separator: str = ",") -> pl.LazyFrame:
     del hive
-    return pl.scan_csv(
-        paths, glob=not literal, separator=separator, infer_schema_length=INFER_ROWS
-    )
+    return pl.scan_csv(paths, glob=not literal, separator=separator, infer_schema_length=INFER_ROWS)
 
 
 def _tsv(paths: list[str], *, literal: bool, hive: bool) -> pl.LazyFrame:

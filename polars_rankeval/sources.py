@@ -48,14 +48,10 @@ def scan(source: Source) -> pl.LazyFrame:
     >>> rk.scan({"query_id": [1, 1], "label": [1, 0], "score": [0.2, 0.7]}).collect().shape
     (2, 3)
     """
-    if isinstance(source, pl.LazyFrame):
-        return source
-    if isinstance(source, pl.DataFrame):
+    if isinstance(source, pl.LazyFrame | pl.DataFrame):
         return source.lazy()
     if isinstance(source, str | Path):
         return scan_path(str(source))
-    if isinstance(source, dict):
-        return pl.DataFrame(source).lazy()
     if isinstance(source, Sequence) and source and all(isinstance(s, str | Path) for s in source):
         return scan_paths([str(s) for s in source])
     for module, class_name, make in _FOREIGN:
@@ -63,8 +59,8 @@ def scan(source: Source) -> pl.LazyFrame:
         kind = getattr(sys.modules.get(module), class_name, None)
         if kind is not None and isinstance(source, kind):
             return make(source)
-    if hasattr(source, "__arrow_c_stream__"):
-        # `pl.from_arrow` would make one Series of structs of it.
+    if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
+        # Not `pl.from_arrow`, which makes one Series of structs of a stream.
         return pl.DataFrame(source).lazy()
     msg = (
         f"cannot make a table of {type(source).__name__}: pass a LazyFrame, a DataFrame, an Arrow table, "
@@ -83,7 +79,7 @@ def _scan_reader(reader: Any) -> pl.LazyFrame:
         with_columns: list[str] | None,
         predicate: pl.Expr | None,
         n_rows: int | None,
-        batch_size: int | None,  # noqa: ARG001  (batches come as the reader cuts them)
+        batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
         nonlocal used
         if used:

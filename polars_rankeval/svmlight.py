@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -20,7 +20,7 @@ _LINE, _NUMBER = "rk:line", "rk:number"
 def scan_svmlight(
     path: str | Path | Sequence[str | Path], *, features: Iterable[int] | Mapping[int, str] = ()
 ) -> pl.LazyFrame:
-    """Scan ranking files of lines such as `2 qid:10 1:0.03 2:0.5 # docid = GX1`, as SVMlight, LETOR, LightGBM and XGBoost have them.
+    r"""Scan ranking files of lines such as `2 qid:10 1:0.03 2:0.5 # docid = GX1`, as SVMlight, LETOR, LightGBM and XGBoost have them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def scan_svmlight(
     >>> from pathlib import Path
     >>> import polars_rankeval as rk
     >>> file = Path(tempfile.mkdtemp()) / "train.svm"
-    >>> _ = file.write_text("2 qid:1 1:0.5 3:0.25 # docid = GX1\\n0 qid:1 1:0.75\\n")
+    >>> _ = file.write_text("2 qid:1 1:0.5 3:0.25 # docid = GX1\n0 qid:1 1:0.75\n")
     >>> rk.scan_svmlight(file, features={1: "bm25", 3: "dense"}).collect()
     shape: (2, 5)
     ┌──────────┬────────┬───────┬──────┬───────┐
@@ -105,11 +105,15 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
     comment = line.str.extract(r"#\s*(.*?)\s*$")
     docid = comment.str.extract(r"^docid\s*[=:]\s*(\S+)")
 
-    def value(before: str, dtype: type[pl.DataType], form: str, absent: float | None = None) -> pl.Expr:
+    def value(
+        before: str, dtype: type[pl.DataType], form: str, absent: float | None = None
+    ) -> pl.Expr:
         text = line.str.extract(before + r"([^\s#]*)")
         parsed = text.cast(dtype, strict=False)
         bad = parsed.is_null() if absent is None else parsed.is_null() & text.is_not_null()
-        problem = pl.format(f"{path}, line {{}}: not of the form {form}: {{}}", _NUMBER, line.str.head(80))
+        problem = pl.format(
+            f"{path}, line {{}}: not of the form {form}: {{}}", _NUMBER, line.str.head(80)
+        )
         return _unless(bad, problem, parsed if absent is None else parsed.fill_null(absent), dtype)
 
     form = "`<label> qid:<whole number> <feature>:<value> ...`"
@@ -197,16 +201,22 @@ def write_svmlight(
         raise RankEvalError(msg)
     needed = [query, label, *columns.scores]
     parts = [
-        pl.col(c).cast(pl.UInt8 if schema[c] == pl.Boolean else schema[c]).cast(pl.String) for c in needed
+        pl.col(c).cast(pl.UInt8 if schema[c] == pl.Boolean else schema[c]).cast(pl.String)
+        for c in needed
     ]
     form = " ".join(["{}", "qid:{}", *(f"{number}:{{}}" for number in numbers.values())])
     text = pl.format(form, parts[1], parts[0], *parts[2:])
     if doc in schema:
         name = pl.col(doc).cast(pl.String)
         breaks = name.str.contains(r"[\r\n]").fill_null(False)
-        comment = pl.when(name.is_not_null()).then(pl.format(" # docid = {}", name)).otherwise(pl.lit(""))
+        comment = (
+            pl.when(name.is_not_null()).then(pl.format(" # docid = {}", name)).otherwise(pl.lit(""))
+        )
         text = _unless(
-            breaks, pl.format("document {} has a line break in its name", name), text + comment, pl.String
+            breaks,
+            pl.format("document {} has a line break in its name", name),
+            text + comment,
+            pl.String,
         )
     for column in needed:
         problem = pl.lit(
@@ -253,10 +263,13 @@ def from_groups(label: Any, score: Any, group: Any) -> pl.DataFrame:
     scores = dict(score) if isinstance(score, Mapping) else {"score": score}
     columns = {name: pl.Series(name, values) for name, values in {"label": label, **scores}.items()}
     sizes = pl.Series("group", group)
-    if not sizes.dtype.is_integer() or sizes.null_count() or cast("int", sizes.min() or 0) < 1:
-        msg = f"group holds the number of rows of each query, whole numbers of at least 1, got {sizes.head(5).to_list()}"
-        if sizes.dtype.is_integer() and not sizes.null_count() and len(sizes):
-            msg += f" ... with a least value of {sizes.min()}"
+    if not sizes.dtype.is_integer() or sizes.is_null().any() or not len(sizes) or (sizes < 1).any():
+        first = (
+            sizes.filter(sizes.is_null() | (sizes < 1)).head(1)
+            if sizes.dtype.is_integer()
+            else sizes.head(1)
+        )
+        msg = f"group holds the number of rows of each query, whole numbers of at least 1, got {first.to_list()}"
         raise RankEvalError(msg)
     rows = int(sizes.sum())
     for name, values in columns.items():

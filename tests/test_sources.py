@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
-import pyarrow as pa
-import pyarrow.dataset as pds
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.dataset as pds  # type: ignore[import-untyped]
 import pytest
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
 
 TABLE = rk.sample().collect()
 MEASURES = ["AP", "RR", "nDCG@10", "P(rel=2)@5", "ERR@5", "Judged@5", "NumRel"]
@@ -136,7 +137,7 @@ def test_every_function_takes_it(kind: str, tmp_path: Path) -> None:
 
 def test_reader_is_read_once(tmp_path: Path) -> None:
     lazy = rk.scan(_reader(tmp_path))
-    plan = lazy.rankeval.evaluate("AP", "nDCG@10", ties="doc", by="model")
+    plan = rk.evaluate(lazy, "AP", "nDCG@10", ties="doc", by="model")
     assert plan.collect().height == 2
     with pytest.raises(rk.RankEvalError, match=r"read already.*make a new reader.*collect"):
         plan.collect()
@@ -178,7 +179,7 @@ def test_only_needed_columns_are_read(tmp_path: Path) -> None:
     plan = rk.evaluate(_dataset(tmp_path), "AP").explain()
     assert "PROJECT */5" not in plan
     TABLE.write_parquet(tmp_path / "u.parquet")
-    plan = rk.evaluate(str(tmp_path / "u.parquet"), "AP").explain()
+    plan = rk.evaluate(rk.scan(tmp_path / "u.parquet"), "AP").explain()
     assert "/5 COLUMNS" in plan
     assert "PROJECT */5" not in plan
 
@@ -201,7 +202,9 @@ def test_scores_that_start_whole(tmp_path: Path) -> None:
 
 def test_missing(tmp_path: Path) -> None:
     (tmp_path / "scored.csv").write_text("a\n")
-    with pytest.raises(rk.RankEvalError, match=r"no such file: .*scord.csv.*did you mean.*scored\.csv"):
+    with pytest.raises(
+        rk.RankEvalError, match=r"no such file: .*scord.csv.*did you mean.*scored\.csv"
+    ):
         rk.scan(tmp_path / "scord.csv")
     with pytest.raises(rk.RankEvalError, match=r"no such file.*nor a directory"):
         rk.scan(tmp_path / "nowhere" / "scored.csv")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
 from polars_rankeval.svmlight import svmlight_features
 
 LETOR = """\

@@ -75,7 +75,9 @@ def _explain(error: Exception) -> str:
     if isinstance(error, RankEvalError):
         return text
     if isinstance(error, pl.exceptions.PolarsError):
-        return re.split(r"\n\n(?:Resolved plan|This error occurred|Error originated)", text)[0].strip()
+        return re.split(r"\n\n(?:Resolved plan|This error occurred|Error originated)", text)[
+            0
+        ].strip()
     if isinstance(error, OSError | ImportError):
         return text
     return f"unexpected {type(error).__name__}: {text} (--debug shows where)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,26 +57,42 @@ app = App(
 
 Sources = Annotated[
     list[str],
-    Parameter(name="SOURCE", help="Files, a glob, a directory or table, - for standard input, or sample."),
+    Parameter(
+        name="SOURCE", help="Files, a glob, a directory or table, - for standard input, or sample."
+    ),
 ]
 Measures = Annotated[
     tuple[str, ...],
-    Parameter(name=["--measure", "-m"], help="A measure, such as nDCG@10; repeat it for several. See: rankeval measures"),
+    Parameter(
+        name=["--measure", "-m"],
+        help="A measure, such as nDCG@10; repeat it for several. See: rankeval measures",
+    ),
 ]
 Query = Annotated[
-    tuple[str, ...], Parameter(name="--query", help="Column of the query; repeat it for a key of several.")
+    tuple[str, ...],
+    Parameter(name="--query", help="Column of the query; repeat it for a key of several."),
 ]
 Doc = Annotated[str, Parameter(name="--doc", help="Column of the document, read by --ties doc.")]
-Label = Annotated[str, Parameter(name="--label", help="Column of the judgement; empty for not judged.")]
+Label = Annotated[
+    str, Parameter(name="--label", help="Column of the judgement; empty for not judged.")
+]
 Score = Annotated[
     tuple[str, ...],
-    Parameter(name="--score", help="Column to rank by, larger first, empty for not retrieved; repeat it to compare."),
+    Parameter(
+        name="--score",
+        help="Column to rank by, larger first, empty for not retrieved; repeat it to compare.",
+    ),
 ]
-By = Annotated[tuple[str, ...], Parameter(name="--by", help="Column of groups to tell apart; repeatable.", show_default=False)]
+By = Annotated[
+    tuple[str, ...],
+    Parameter(name="--by", help="Column of groups to tell apart; repeatable.", show_default=False),
+]
 TiesOption = Annotated[Ties, Parameter(name="--ties", help="What tied scores mean.")]
 NoRelevantOption = Annotated[
     NoRelevant,
-    Parameter(name="--no-relevant", help="Value for a query without relevant rows, where it is undefined."),
+    Parameter(
+        name="--no-relevant", help="Value for a query without relevant rows, where it is undefined."
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -87,7 +103,9 @@ Output = Annotated[
     ),
 ]
 Style = Annotated[Format, Parameter(name="--format", help="How to print.")]
-Digits = Annotated[int, Parameter(name="--digits", help="Decimals in tables; csv, json and files have them all.")]
+Digits = Annotated[
+    int, Parameter(name="--digits", help="Decimals in tables; csv, json and files have them all.")
+]
 
 
 def run(args: list[str]) -> int:
@@ -127,13 +145,26 @@ def evaluate(
     ties: TiesOption = "block",
     no_relevant: NoRelevantOption = "zero",
     judged_only: Annotated[
-        bool, Parameter(name="--judged-only", help="Drop rows that were not judged before ranking.", show_default=False)
+        bool,
+        Parameter(
+            name="--judged-only",
+            help="Drop rows that were not judged before ranking.",
+            show_default=False,
+        ),
     ] = False,
     weight: Annotated[
-        str | None, Parameter(name="--weight", help="Column with the weight of the query in the mean.", show_default=False)
+        str | None,
+        Parameter(
+            name="--weight",
+            help="Column with the weight of the query in the mean.",
+            show_default=False,
+        ),
     ] = None,
     per_query: Annotated[
-        bool, Parameter(name="--per-query", help="A row for each query instead of means.", show_default=False)
+        bool,
+        Parameter(
+            name="--per-query", help="A row for each query instead of means.", show_default=False
+        ),
     ] = False,
     output: Output = None,
     format: Style = "table",
@@ -143,7 +174,7 @@ def evaluate(
     if per_query and weight:
         msg = "--weight concerns the mean: it does not go with --per-query"
         raise RankEvalError(msg)
-    asked = [str(m) for m in parse_all(measures)]
+    asked = [str(m) for m in _parsed(measures)]
     table = open_source(sources, scores=score)
     options: dict[str, Any] = {
         "query": list(query),
@@ -160,9 +191,7 @@ def evaluate(
             plan = rk.per_query(table, *asked, **options)
         else:
             plan = rk.evaluate(table, *asked, weight=weight, **options)
-    deliver(
-        plan, output=output, style=format, digits=digits, what=_what(asked, sources)
-    )
+    deliver(plan, output=output, style=format, digits=digits, what=_what(asked, sources))
     return OK
 
 
@@ -180,7 +209,10 @@ def ties(
     score: Annotated[str, Parameter(name="--score", help="Column to rank by.")] = "score",
     no_relevant: NoRelevantOption = "zero",
     blocks: Annotated[
-        bool, Parameter(name="--blocks", help="List the blocks of tied rows instead.", show_default=False)
+        bool,
+        Parameter(
+            name="--blocks", help="List the blocks of tied rows instead.", show_default=False
+        ),
     ] = False,
     output: Output = None,
     format: Style = "table",
@@ -190,7 +222,7 @@ def ties(
 
     Prints the mean with tied rows in the worst, an average and the best order, and how far worst and best lie apart; then how many rows are tied.
     """
-    asked = [str(m) for m in parse_all(measures)]
+    asked = [str(m) for m in _parsed(measures)]
     table = open_source(sources, scores=[score])
     keys: dict[str, Any] = {"query": list(query), "label": label, "score": score, "by": list(by)}
     with _columns_by_option(query=query, label=label, score=[score], by=by):
@@ -243,7 +275,10 @@ def _tied_rows(counts: dict[str, int], rows: int) -> str:
 @app.command(help_epilogue=_examples("measures", "measures nDCG 'P(rel=2)@5'"))
 def measures(
     names: Annotated[
-        list[str] | None, Parameter(name="NAME", help="Measures to explain, such as nDCG or P(rel=2)@5.", show_default=False)
+        list[str] | None,
+        Parameter(
+            name="NAME", help="Measures to explain, such as nDCG or P(rel=2)@5.", show_default=False
+        ),
     ] = None,
     /,
     *,
@@ -262,7 +297,7 @@ def measures(
         ]
         show(pl.DataFrame(rows), format, 4)
         return OK
-    asked = parse_all(names)
+    asked = _parsed(names)
     if format != "table":
         show(pl.DataFrame([_edges(m) for m in asked]), format, 4)
         return OK
@@ -276,7 +311,9 @@ def _edges(measure: Measure) -> dict[str, Any]:
 
 def _explanation(measure: Measure) -> str:
     entry = Entry.of(measure.name)
-    text = [entry.usage if not measure.params and measure.k is None else f"{measure}, of {entry.usage}"]
+    text = [
+        entry.usage if not measure.params and measure.k is None else f"{measure}, of {entry.usage}"
+    ]
     text.append(f"  {entry.formula}")
     if entry.parameters:
         text.append("\nParameters, as in " + f"{entry.name}({entry.parameters[0][0]}=...)")
@@ -289,7 +326,9 @@ def _explanation(measure: Measure) -> str:
     for edge, value in edge_values(measure).items():
         text.append(f"  {edge:<32} {'null' if value is None else f'{value:.4f}'}")
     if entry.undefined:
-        text.append("  Without a relevant row it is undefined: --no-relevant says what it is then (zero).")
+        text.append(
+            "  Without a relevant row it is undefined: --no-relevant says what it is then (zero)."
+        )
     return "\n".join(text)
 
 
@@ -311,33 +350,44 @@ def convert(
             help="File to write: .parquet, .csv, .tsv, .ndjson, .arrow, .json, .md or .svm. It appears when it is complete.",
         ),
     ],
-    query: Annotated[str, Parameter(name="--query", help="Column of the query, for .svm.")] = "query_id",
-    doc: Annotated[str, Parameter(name="--doc", help="Column of the document, for .svm.")] = "doc_id",
-    label: Annotated[str, Parameter(name="--label", help="Column of the judgement, for .svm.")] = "label",
+    query: Annotated[
+        str, Parameter(name="--query", help="Column of the query, for .svm.")
+    ] = "query_id",
+    doc: Annotated[
+        str, Parameter(name="--doc", help="Column of the document, for .svm.")
+    ] = "doc_id",
+    label: Annotated[
+        str, Parameter(name="--label", help="Column of the judgement, for .svm.")
+    ] = "label",
     features: Annotated[
         tuple[str, ...],
-        Parameter(name="--feature", help="Columns that become the features of .svm; all other numbers if not given.", show_default=False),
+        Parameter(
+            name="--feature",
+            help="Columns that become the features of .svm; all other numbers if not given.",
+            show_default=False,
+        ),
     ] = (),
 ) -> int:
     """Write a table in another format."""
     table = open_source(sources)
-    writer = None
+    columns: list[str] = []
+    writer: Callable[[pl.LazyFrame, Path], object] | None = None
     if output.suffix.lower() in SVMLIGHT:
         schema = table.collect_schema()
         numbers = [c for c, t in schema.items() if t.is_numeric() and c not in (query, label)]
         columns = list(features) or numbers
 
-        def writer(lf: pl.LazyFrame, path: Path) -> None:
+        def svmlight(lf: pl.LazyFrame, path: Path) -> None:
             rk.write_svmlight(lf, path, features=columns, query=query, doc=doc, label=label)
 
-    with _columns_by_option(query=[query], label=[label], feature=columns if writer else []):
+        writer = svmlight
+
+    with _columns_by_option(query=[query], label=[label], feature=columns):
         save(table, output, digits=17, what=f"writing {output}", writer=writer)
     return OK
 
 
-def _trec(
-    args: Annotated[list[str], Parameter(name="ARGS", allow_leading_hyphen=True)], /
-) -> int:
+def _trec(args: Annotated[list[str], Parameter(name="ARGS", allow_leading_hyphen=True)], /) -> int:
     """Evaluate TREC files with trec_eval's options and output; see: rankeval trec -h."""
     from polars_rankeval.cli import main
 
@@ -361,6 +411,14 @@ def _columns_by_option(**options: str | Sequence[str] | None) -> Iterator[None]:
                     msg = f"{message}\nSay which column it is: --{option} COLUMN"
                     raise RankEvalError(msg) from error
         raise
+
+
+def _parsed(names: Sequence[str]) -> list[Measure]:
+    try:
+        return parse_all(names)
+    except RankEvalError as error:
+        msg = f"{error}\nSee: rankeval measures"
+        raise RankEvalError(msg) from error
 
 
 def _what(measures: Sequence[str], sources: Sequence[str]) -> str:

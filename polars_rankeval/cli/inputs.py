@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from polars_rankeval.cli.work import work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import INFER_ROWS, SVMLIGHT
 from polars_rankeval.sample import sample
@@ -55,14 +56,15 @@ def _suffix(path: str) -> str:
 
 def _svmlight(paths: list[str], scores: Sequence[str] | None) -> pl.LazyFrame:
     if scores is None:
-        features = sorted({number for path in paths for number in svmlight_features(path)})
+        found = work(lambda _: [svmlight_features(path) for path in paths], f"reading {paths[0]}")
+        features = sorted({number for numbers in found for number in numbers})
         return scan_svmlight(paths, features=features)
-    found = [re.fullmatch(r"feature_(\d+)", score) for score in scores]
-    features = [int(match[1]) for match in found if match]
+    named = [re.fullmatch(r"feature_(\d+)", score) for score in scores]
+    features = [int(match[1]) for match in named if match]
     if len(features) < len(scores):
         msg = (
             "an SVMlight file has numbered features and no score: choose those to rank by, as in --score feature_25; "
-            f"{paths[0]!r} has {_numbers(svmlight_features(paths[0]))}"
+            f"{paths[0]!r} has {_numbers(work(lambda _: svmlight_features(paths[0]), f'reading {paths[0]}'))}"
         )
         raise RankEvalError(msg)
     return scan_svmlight(paths, features=features)
@@ -95,6 +97,4 @@ def _standard_input() -> pl.LazyFrame:
         return pl.read_json(BytesIO(data), infer_schema_length=INFER_ROWS).lazy()
     header = data.partition(b"\n")[0]
     separator = "\t" if header.count(b"\t") > header.count(b",") else ","
-    return pl.read_csv(
-        BytesIO(data), separator=separator, infer_schema_length=INFER_ROWS
-    ).lazy()
+    return pl.read_csv(BytesIO(data), separator=separator, infer_schema_length=INFER_ROWS).lazy()

@@ -143,7 +143,9 @@ def _table(
         yield GAP.join(_fit(names[i], widths[i], right=right[i]) for i in group).rstrip()
         yield GAP.join("-" * widths[i] for i in group)
         for row in zip(*(columns[i] for i in group), strict=True):
-            cells = (_fit(cell, widths[i], right=right[i]) for i, cell in zip(group, row, strict=True))
+            cells = (
+                _fit(cell, widths[i], right=right[i]) for i, cell in zip(group, row, strict=True)
+            )
             yield GAP.join(cells).rstrip()
 
 

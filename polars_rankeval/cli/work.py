@@ -37,7 +37,7 @@ def work(job: Callable[[Note], T], what: str) -> T:
     def target() -> None:
         try:
             results.append(job(note))
-        except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
+        except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=target, daemon=True)

@@ -328,13 +328,9 @@ def test_debug(rankeval: Run) -> None:
 
 
 def test_something_unexpected(rankeval: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> int:
-        raise RuntimeError("x")
-
-    monkeypatch.setattr(cli, "_dispatch", broken)
-    assert (
-        rankeval("evaluate").err == "rankeval: unexpected RuntimeError: x (--debug shows where)\n"
-    )
+    monkeypatch.setattr(cli, "_dispatch", lambda args: args.index("x"))
+    error = "unexpected ValueError: 'x' is not in list (--debug shows where)"
+    assert rankeval("evaluate") == (2, "", f"rankeval: {error}\n")
 
 
 def test_without_the_extra(rankeval: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,6 +364,11 @@ def test_help(command: str, rankeval: Run) -> None:
     assert "Examples" in ran.out
     assert "\x1b" not in ran.out
     assert "None" not in ran.out
+
+
+def test_completion(rankeval: Run) -> None:
+    assert "--install-completion" in rankeval("--help").out
+    assert "--shell" in rankeval("--install-completion", "--help").out
 
 
 def test_version(rankeval: Run) -> None:
@@ -464,7 +465,7 @@ def _interrupt(*_: object) -> None:
 def test_written(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("old")
-    with pytest.raises(UnicodeEncodeError), work.written(path) as part:
+    with pytest.raises(UnicodeEncodeError), work.written(path) as part:  # noqa: PT012
         part.write_text("half")
         part.write_text("\ud800", encoding="ascii")
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"rankeval: {_explain(error)}", file=sys.stderr)
+        print(_fitted(f"rankeval: {_explain(error)}"), file=sys.stderr)
         return USAGE
     return code
 
@@ -63,6 +63,20 @@ def _dispatch(args: list[str]) -> int:
     from polars_rankeval.cli.app import run
 
     return run(args)
+
+
+def _fitted(text: str) -> str:
+    """The text broken between words where a terminal shows it."""
+    if not sys.stderr.isatty():
+        return text
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    width = max(get_terminal_size().columns, 20)
+    return "\n".join(
+        fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
 
 
 def _explain(error: Exception) -> str:

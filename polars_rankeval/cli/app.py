@@ -24,8 +24,10 @@ from polars_rankeval.measures.names import Measure, parse_all
 
 HELP = """Evaluate rankings: AP, MRR, nDCG and the rest, from a table of query, document, label and score.
 
-A SOURCE is Parquet, CSV, NDJSON, Arrow IPC or SVMlight: a file, several, a glob, a directory, a Delta or Iceberg table, s3:// and the like,
-- for standard input, or the word sample for the table that comes with the package."""
+A SOURCE is a file of Parquet, CSV, NDJSON, Arrow IPC or SVMlight, or several, a glob, a directory, a Delta or Iceberg table, at s3:// and
+the like too; the word sample is the table that comes with the package, and - is standard input."""
+
+COMPLETION = "--install-completion"
 
 EXAMPLES = """Examples:
 
@@ -112,9 +114,9 @@ def run(args: list[str]) -> int:
     """Parse and run a command line; mistakes are raised, with what to do."""
     # A lone hyphen would be taken for an option.
     args = [STDIN if arg == "-" else arg for arg in args]
-    if args[:1] not in [[name] for name in app]:
+    if COMPLETION not in app and (not args or args[0].startswith("-")):
         # Costs imports that no command needs.
-        app.register_install_completion_command()
+        app.register_install_completion_command(COMPLETION)
     try:
         result = app(args, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -286,16 +288,18 @@ def measures(
 ) -> int:
     """The measures there are, or all about some of them."""
     if not names:
-        rows = [
+        frame = pl.DataFrame(
             {
                 "measure": entry.usage,
+                "what it is": entry.formula,
                 "parameters": ", ".join(p for p, _, _ in entry.parameters),
                 "also": ", ".join(entry.aliases),
-                "what it is": entry.formula,
             }
             for entry in entries()
-        ]
-        show(pl.DataFrame(rows), format, 4)
+        )
+        show(frame.drop("parameters", "also") if format == "table" else frame, format, 4)
+        if format == "table":
+            print("\nParameters, other names and values at the edges: rankeval measures NAME")
         return OK
     asked = _parsed(names)
     if format != "table":

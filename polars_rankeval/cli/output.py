@@ -135,7 +135,8 @@ def _table(
         for i in sorted(range(len(names)), key=lambda i: -widths[i]):
             excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
             if excess > 0 and not right[i]:
-                widths[i] = max(SHORTEST, _width(names[i]), widths[i] - excess)
+                shortest = max(SHORTEST, _width(names[i]), widths[i] - excess)
+                widths[i] = min(widths[i], shortest)
         groups = _groups(widths, right, width)
     for number, group in enumerate(groups):
         if number:

@@ -21,7 +21,7 @@ from polars_rankeval.measures.names import (
     takes_k,
 )
 
-#: Queries at the edge of what can be evaluated: labels and scores of their rows.
+#: Queries at the edge of what can be evaluated: labels (1 for relevant) and scores of their rows.
 EDGES: dict[str, tuple[list[int | None], list[float | None]]] = {
     "all relevant rows first": ([1, 1, 0], [3.0, 2.0, 1.0]),
     "all relevant rows last": ([0, 1, 1], [3.0, 2.0, 1.0]),
@@ -61,12 +61,6 @@ class Entry:
             undefined=spec.undefined,
         )
 
-    def example(self) -> str:
-        """A name that can be evaluated."""
-        return self.name + (
-            "@2" if self.usage.endswith("]") is False and "@k" in self.usage else ""
-        )
-
 
 def entries() -> list[Entry]:
     """All measures, in the order of the registry."""
@@ -75,11 +69,12 @@ def entries() -> list[Entry]:
 
 def edge_values(measure: Measure, **options: Any) -> dict[str, float | None]:
     """What a measure gives for the queries of `EDGES`, computed now."""
+    relevant = dict(measure.params).get("rel", 1)
     table = pl.concat(
         pl.DataFrame(
             {"query_id": [i] * len(labels), "label": labels, "score": scores},
-            schema={"query_id": pl.Int64, "label": pl.Int64, "score": pl.Float64},
-        )
+            schema={"query_id": pl.Int64, "label": pl.Float64, "score": pl.Float64},
+        ).with_columns(pl.col("label") * relevant)
         for i, (labels, scores) in enumerate(EDGES.values())
     )
     values = per_query(table, measure, **options)[str(measure)]

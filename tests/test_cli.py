@@ -75,7 +75,7 @@ def test_evaluate(rankeval: Run) -> None:
     )
 
 
-def test_all_digits(rankeval: Run) -> None:
+def test_exact_formats(rankeval: Run) -> None:
     expected = rk.evaluate(TABLE, "AP", "RR", "nDCG@10", by="model")
     out = rankeval("evaluate", "sample", "--by", "model", "--format", "csv").out
     assert_frame_equal(pl.read_csv(out.encode()), expected, check_dtypes=False)

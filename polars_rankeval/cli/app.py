@@ -106,7 +106,10 @@ Output = Annotated[
 ]
 Style = Annotated[Format, Parameter(name="--format", help="How to print.")]
 Digits = Annotated[
-    int, Parameter(name="--digits", help="Decimals in tables; csv, json and files have them all.")
+    int,
+    Parameter(
+        name="--digits", help="Decimals in tables; csv and json have 12, other files have all."
+    ),
 ]
 
 

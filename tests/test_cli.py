@@ -185,6 +185,16 @@ def test_standard_input(data: bytes, rankeval: Run, monkeypatch: pytest.MonkeyPa
     assert rankeval("evaluate", "-", "--by", "model").out == expected
 
 
+def test_several_sources(rankeval: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for path, part in zip(paths, TABLE.iter_slices(100), strict=True):
+        part.write_parquet(path)
+    expected = rankeval("evaluate", "sample", "-m", "AP", "--by", "model").out
+    for sources in (paths, [tmp_path / "*.parquet"], [tmp_path]):
+        assert rankeval("evaluate", *sources, "-m", "AP", "--by", "model").out == expected
+        assert rankeval("evaluate", "-m", "AP", "--by", "model", *sources).out == expected
+
+
 # --- ties, measures, convert ----------------------------------------------------------------------
 
 
@@ -278,6 +288,7 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "no source": (["evaluate"], ["SOURCE", "evaluate --help"]),
     "stdin and files": (["evaluate", "-", "scored.csv"], ["cannot be mixed"]),
     "weight of queries": (["evaluate", "sample", "--weight", "w", "--per-query"], ["--weight"]),
+    "digits": (["evaluate", "sample", "--digits", "-1"], ["--digits"]),
     "no output": (["convert", "sample"], ["--output"]),
     "unknown output": (["convert", "sample", "-o", "x.foo"], ["by its suffix", ".parquet"]),
     "output is a directory": (["convert", "sample", "-o", "dir.csv"], ["is a directory"]),
@@ -338,6 +349,21 @@ def test_without_the_extra(rankeval: Run, monkeypatch: pytest.MonkeyPatch) -> No
     ran = rankeval("evaluate", "sample")
     assert (ran.code, ran.out) == (2, "")
     assert "pip install 'polars-rankeval[cli]'" in ran.err
+
+
+def test_trec_passes_its_arguments_on(rankeval: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    class Module:
+        @staticmethod
+        def main(argv: list[str]) -> int:
+            seen.append(argv)
+            return 1
+
+    monkeypatch.setattr(cli, "find_spec", lambda _: True)
+    monkeypatch.setattr(cli, "import_module", lambda _: Module)
+    assert rankeval("trec", "-m", "map", "qrels", "-q", "--help").code == 1
+    assert seen == [["-m", "map", "qrels", "-q", "--help"]]
 
 
 # --- help -----------------------------------------------------------------------------------------

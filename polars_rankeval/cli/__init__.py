@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
 
 OK, USAGE, INTERRUPTED = 0, 2, 130
 #: Written with trec_eval's own options, so this command reads its arguments itself.
@@ -42,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def script() -> None:
     """Run as console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A name that the terminal cannot show is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
     code = main()
     if code == INTERRUPTED:
         # A plan that still runs in its thread would keep the prompt waiting.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import polars as pl
 from cyclopts import App, CycloptsError, Parameter
+from cyclopts.validators import Number
 
 import polars_rankeval as rk
 from polars_rankeval._typing import NoRelevant, Ties
@@ -108,7 +109,9 @@ Style = Annotated[Format, Parameter(name="--format", help="How to print.")]
 Digits = Annotated[
     int,
     Parameter(
-        name="--digits", help="Decimals in tables; csv and json have 12, other files have all."
+        name="--digits",
+        validator=Number(gte=0, lte=17),
+        help="Decimals in tables; csv and json have 12, other files have all.",
     ),
 ]
 

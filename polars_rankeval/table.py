@@ -10,6 +10,7 @@ import polars as pl
 from polars_rankeval._typing import Names
 from polars_rankeval.errors import RankEvalError
 
+
 @dataclass(frozen=True)
 class Columns:
     """The parts that columns play in a table, checked against its schema."""

@@ -132,6 +132,21 @@ def test_every_function_takes_it(kind: str, tmp_path: Path) -> None:
         assert rk.check(source, by="model").collect().height == TABLE.height
 
 
+def test_iceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    catalog = sql.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("n")
+    arrow = TABLE.with_columns(pl.col("label").cast(pl.Int32)).to_arrow()
+    table = catalog.create_table("n.t", schema=arrow.schema)
+    table.append(arrow.slice(0, 100))
+    table.append(arrow.slice(100))
+    expected = rk.evaluate(TABLE, *MEASURES, by="model")
+    for source in (table, table.location().removeprefix("file://")):
+        result = rk.evaluate(rk.scan(source), *MEASURES, by="model").collect()
+        assert_frame_equal(result, expected, abs_tol=1e-12, rel_tol=0)
+
+
 # --- readers --------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -47,12 +48,18 @@ def script() -> None:
         if isinstance(stream, TextIOWrapper):
             # A name that the terminal cannot show is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _warn
     code = main()
     if code == INTERRUPTED:
         # A plan that still runs in its thread would keep the prompt waiting.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """Say what other packages warn of without the line of code it comes from."""
+    print(_fitted(f"rankeval: note: {message}"), file=sys.stderr)
 
 
 def _dispatch(args: list[str]) -> int:

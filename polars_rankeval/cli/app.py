@@ -25,8 +25,7 @@ from polars_rankeval.measures.names import Measure, parse_all
 
 HELP = """Evaluate rankings: AP, MRR, nDCG and the rest, from a table of query, document, label and score.
 
-A SOURCE is a file of Parquet, CSV, NDJSON, Arrow IPC or SVMlight, or several, a glob, a directory, a Delta or Iceberg table, at s3:// and
-the like too; the word sample is the table that comes with the package, and - is standard input."""
+A SOURCE is a file of Parquet, CSV, NDJSON, Arrow IPC or SVMlight, or several, a glob, a directory, a Delta or Iceberg table, also at s3:// and the like. The word sample is the table that comes with the package, and - is standard input."""
 
 COMPLETION = "--install-completion"
 
@@ -36,7 +35,7 @@ EXAMPLES = """Examples:
   rankeval ties sample -m AP --by model
   rankeval measures nDCG
 
-Columns are called query_id, doc_id, label and score unless options such as --query say otherwise."""
+Columns are query_id, doc_id, label and score unless options such as --query name others."""
 
 
 def _shown_default(value: Any) -> str:

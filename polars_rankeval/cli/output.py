@@ -18,6 +18,8 @@ Format: TypeAlias = Literal["table", "markdown", "csv", "json"]
 #: The least number of cells to which a text column is shortened where the terminal is narrow.
 SHORTEST = 8
 GAP = "  "
+#: Not printable by themselves, but part of words and of emoji.
+JOINERS = "\u200c\u200d"
 #: Significant digits that do not change from run to run.
 EXACT = 12
 
@@ -113,7 +115,7 @@ def _cells(frame: pl.DataFrame, digits: int) -> list[list[str]]:
         if isinstance(value, float):
             return f"{value:.{digits}f}"
         # A line break or an escape sequence in a name would leave its cell.
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+        return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in str(value))
 
     return [[text(value) for value in column.to_list()] for column in frame.iter_columns()]
 

@@ -427,6 +427,11 @@ def test_width_of_the_terminal(width: int) -> None:
     assert any("…" in line for line in text)
 
 
+def test_nearly_zero() -> None:
+    frame = pl.DataFrame({"AP": [-1e-9, float("inf"), float("nan")]})
+    assert list(output.lines(frame, "table", 2, None))[2:] == ["0.00", " inf", " nan"]
+
+
 def test_empty_table() -> None:
     frame = pl.DataFrame(schema={"q": pl.String, "AP": pl.Float64})
     assert list(output.lines(frame, "table", 4, 80)) == ["q  AP", "-  --"]

@@ -113,7 +113,8 @@ def _cells(frame: pl.DataFrame, digits: int) -> list[list[str]]:
         if value is None:
             return "null"
         if isinstance(value, float):
-            return f"{value:.{digits}f}"
+            # No -0.0000: the sign of what rounds to zero says nothing.
+            return f"{round(value, digits) + 0.0:.{digits}f}"
         # A line break or an escape sequence in a name would leave its cell.
         return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in str(value))
 

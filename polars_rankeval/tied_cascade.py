@@ -21,7 +21,7 @@ _BLOCK, _INDEX, _T, _M, _A = "rk:block", "rk:index", "rk:t", "rk:m", "rk:a"
 def stop_in_tied_blocks(
     rows: pl.LazyFrame, stop: pl.Expr, weight: Weight, name: str
 ) -> pl.LazyFrame:
-    """Add the expected weight of the position where a user who enters a block stops, on its first row; 0 on the others.
+    """Add the expected weight of the position where a user who enters a block stops, on its first row that counts; 0 on the others.
 
     A whole-frame function, since the steps depend on the data. It sees only the relevant rows, and runs when the plan does.
     """
@@ -35,7 +35,10 @@ def stop_in_tied_blocks(
             return frame.with_columns(alone.alias(name))
         frame = frame.with_columns(pl.col(BLOCK_FIRST).cum_sum().alias(_BLOCK))
         values = _tied(tied, name, weight)
-        value = pl.when(pl.col(BLOCK_FIRST)).then(pl.col("rk:value")).otherwise(0.0)
+        # Rows that count at another level only, such as those judged, may stand before the first one that counts here.
+        hit = pl.col(name) > 0
+        first = hit & (hit.cum_sum().over(_BLOCK) == 1)
+        value = pl.when(first).then(pl.col("rk:value")).otherwise(0.0)
         return (
             frame.join(values, on=_BLOCK, how="left", maintain_order="left")
             .with_columns(pl.coalesce(alone, value).alias(name))

@@ -7,6 +7,7 @@ from polars_rankeval import namespaces as _namespaces  # noqa: F401  (registers)
 from polars_rankeval.confusion import confusion
 from polars_rankeval.curves import pr_curve, roc_curve, tie_blocks
 from polars_rankeval.errors import RankEvalError
+from polars_rankeval.evaluate_files import evaluate_files
 from polars_rankeval.evaluation import check, evaluate, per_query
 from polars_rankeval.expressions import (
     auc,
@@ -23,12 +24,12 @@ from polars_rankeval.expressions import (
     reciprocal_rank,
     success,
 )
-from polars_rankeval.files import evaluate_files
 from polars_rankeval.judge import judge, unmatched
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.partitions import Partitions, partition_by_query
 from polars_rankeval.sample import sample
-from polars_rankeval.table import scan
+from polars_rankeval.sources import scan
+from polars_rankeval.svmlight import from_groups, scan_svmlight, write_svmlight
 from polars_rankeval.trec import scan_qrels, scan_run
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "evaluate",
     "evaluate_files",
     "f_score",
+    "from_groups",
     "judge",
     "ndcg",
     "partition_by_query",
@@ -62,7 +64,9 @@ __all__ = [
     "scan",
     "scan_qrels",
     "scan_run",
+    "scan_svmlight",
     "success",
     "tie_blocks",
     "unmatched",
+    "write_svmlight",
 ]

@@ -19,7 +19,8 @@ from polars_rankeval.checks import (
 )
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.ranking import normalise
-from polars_rankeval.table import Columns, label_number, number, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import Columns, label_number, number
 from polars_rankeval.terms import Level, counts
 
 SIZE, RELEVANT = "rk:size", "rk:relevant"

@@ -23,7 +23,8 @@ from polars_rankeval.measures.names import Measure, parse_all, refuse_weights
 from polars_rankeval.partitions import Partitions
 from polars_rankeval.plan import QUERY_WEIGHT, Options, per_query_plan
 from polars_rankeval.progress import require_tqdm
-from polars_rankeval.table import Columns, choice, finish, names, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import Columns, choice, finish, names
 
 #: So small a value stands for 0 in a geometric mean.
 GEOMETRIC_FLOOR = 1e-5

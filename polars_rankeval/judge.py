@@ -9,7 +9,8 @@ import polars as pl
 from polars_rankeval._typing import Names, Source
 from polars_rankeval.checks import doc_checks, guarded, query_checks, refuse, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.table import Columns, choice, names, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import Columns, choice, names
 
 Missing = Literal["keep", "drop"]
 

@@ -15,7 +15,8 @@ from polars_rankeval._typing import Names, Source
 from polars_rankeval.batches import Task, plan_over
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.progress import rows_known, shown
-from polars_rankeval.table import names, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import names
 
 #: Written last: a directory without it is no partitioned table.
 MANIFEST = "partitions.json"

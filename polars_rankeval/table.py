@@ -1,90 +1,17 @@
-"""The table: which column plays which part, what its columns may hold, and what it is made from."""
+"""The table: which column plays which part, and what its columns may hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from polars_rankeval._typing import Frame, Names, Source
+from polars_rankeval._typing import Frame, Names
 from polars_rankeval.errors import RankEvalError
 
 #: The key of a table that is one ranking.
 WHOLE = "rk:whole"
-
-_READERS: dict[str, Callable[..., pl.LazyFrame]] = {
-    ".parquet": pl.scan_parquet,
-    ".pq": pl.scan_parquet,
-    ".arrow": pl.scan_ipc,
-    ".ipc": pl.scan_ipc,
-    ".feather": pl.scan_ipc,
-    ".csv": pl.scan_csv,
-    ".ndjson": pl.scan_ndjson,
-    ".jsonl": pl.scan_ndjson,
-}
-
-
-def scan(source: Source) -> pl.LazyFrame:
-    """Make a lazy table of a frame, an Arrow object or files.
-
-    Parameters
-    ----------
-    source
-        LazyFrame, DataFrame, anything with `__arrow_c_stream__` (pyarrow Table, pandas frame, DuckDB relation), a mapping of
-        columns, or a path, glob or list of paths of Parquet, IPC, CSV or NDJSON files, told by their suffix.
-
-    Returns
-    -------
-    LazyFrame
-        The columns of the source as they are.
-
-    Raises
-    ------
-    RankEvalError
-        If the source is of another kind, or a suffix is not known.
-
-    Examples
-    --------
-    >>> import polars_rankeval as rk
-    >>> rk.scan({"query_id": [1, 1], "label": [1, 0], "score": [0.2, 0.7]}).collect().shape
-    (2, 3)
-    """
-    if isinstance(source, pl.LazyFrame):
-        return source
-    if isinstance(source, pl.DataFrame):
-        return source.lazy()
-    if isinstance(source, str | Path):
-        return _reader(source)(source)
-    if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source).lazy()
-    if isinstance(source, Sequence) and source and all(isinstance(s, str | Path) for s in source):
-        readers = {_reader(path) for path in source}
-        if len(readers) == 1:
-            return readers.pop()(list(source))
-        msg = f"all files of one source must be of one kind, got {[str(s) for s in source]}"
-        raise RankEvalError(msg)
-    msg = (
-        f"cannot make a table of {type(source).__name__}: pass a LazyFrame, a DataFrame, an Arrow table, "
-        "a dict of columns, or the path of Parquet, IPC, CSV or NDJSON files"
-    )
-    raise RankEvalError(msg)
-
-
-def is_table_file(path: str | Path) -> bool:
-    """Whether the suffix of a path is that of files that hold tables."""
-    suffixes = [s for s in Path(str(path)).suffixes if s not in (".gz", ".zst")]
-    return bool(suffixes) and suffixes[-1].lower() in _READERS
-
-
-def _reader(path: str | Path) -> Callable[..., pl.LazyFrame]:
-    suffixes = [s for s in Path(str(path)).suffixes if s not in (".gz", ".zst")]
-    reader = _READERS.get(suffixes[-1].lower() if suffixes else "")
-    if reader is None:
-        msg = f"cannot tell the format of {str(path)!r} by its suffix: known are {', '.join(_READERS)}"
-        raise RankEvalError(msg)
-    return reader
 
 
 @dataclass(frozen=True)

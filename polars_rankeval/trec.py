@@ -16,7 +16,8 @@ import polars as pl
 
 from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.table import is_table_file, scan
+from polars_rankeval.files import is_table_file
+from polars_rankeval.sources import scan
 
 #: A file, a glob, several files, or the bytes of one.
 TrecSource: TypeAlias = str | Path | bytes | Sequence[str | Path]

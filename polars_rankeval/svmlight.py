@@ -1,0 +1,280 @@
+"""Learning-to-rank data as its tools keep it: SVMlight (LETOR) files, and labels with the sizes of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from polars_rankeval._typing import Source
+from polars_rankeval.errors import RankEvalError
+from polars_rankeval.files import require_content
+from polars_rankeval.sources import scan
+from polars_rankeval.table import Columns
+
+_LINE, _NUMBER = "rk:line", "rk:number"
+
+
+def scan_svmlight(
+    path: str | Path | Sequence[str | Path], *, features: Iterable[int] | Mapping[int, str] = ()
+) -> pl.LazyFrame:
+    r"""Scan ranking files of lines such as `2 qid:10 1:0.03 2:0.5 # docid = GX1`, as SVMlight, LETOR, LightGBM and XGBoost have them.
+
+    Parameters
+    ----------
+    path
+        A file or several, plain or compressed (`.gz`, `.zst`).
+    features
+        Numbers of the features to read, often the ones to rank by; each becomes a column `feature_25`, or the name that a mapping gives it.
+
+    Returns
+    -------
+    LazyFrame
+        `query_id` (Int64), `doc_id` (String: the docid of the comment, or all of it; null without one), `label` (Float64) and a Float64 column per
+        feature, 0 where a line leaves it out, as the format has it. Nothing is read before the plan runs, and columns that are not used are
+        not parsed.
+
+    Raises
+    ------
+    RankEvalError
+        If a file is missing or empty; when the plan runs, for a line that is not of this form, with its number.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polars_rankeval as rk
+    >>> file = Path(tempfile.mkdtemp()) / "train.svm"
+    >>> _ = file.write_text("2 qid:1 1:0.5 3:0.25 # docid = GX1\n0 qid:1 1:0.75\n")
+    >>> rk.scan_svmlight(file, features={1: "bm25", 3: "dense"}).collect()
+    shape: (2, 5)
+    ┌──────────┬────────┬───────┬──────┬───────┐
+    │ query_id ┆ doc_id ┆ label ┆ bm25 ┆ dense │
+    │ ---      ┆ ---    ┆ ---   ┆ ---  ┆ ---   │
+    │ i64      ┆ str    ┆ f64   ┆ f64  ┆ f64   │
+    ╞══════════╪════════╪═══════╪══════╪═══════╡
+    │ 1        ┆ GX1    ┆ 2.0   ┆ 0.5  ┆ 0.25  │
+    │ 1        ┆ null   ┆ 0.0   ┆ 0.75 ┆ 0.0   │
+    └──────────┴────────┴───────┴──────┴───────┘
+    """
+    paths = [str(path)] if isinstance(path, str | Path) else [str(p) for p in path]
+    if not paths:
+        msg = "name at least one file"
+        raise RankEvalError(msg)
+    names = _feature_names(features)
+    return pl.concat([_scan_file(path, names) for path in paths])
+
+
+def svmlight_features(path: str | Path) -> list[int]:
+    """The numbers of the features that a file has, ascending; reads it once."""
+    numbers = pl.col(_LINE).str.extract(r"^([^#]*)").str.extract_all(r"\s\d+:")
+    found = (
+        pl.scan_lines(path, name=_LINE, glob=False)
+        .select(numbers.alias(_NUMBER))
+        .explode(_NUMBER)
+        .select(pl.col(_NUMBER).drop_nulls().unique().str.strip_chars(" \t:").cast(pl.Int64).sort())
+    )
+    return found.collect().to_series().to_list()
+
+
+def _feature_names(features: Iterable[int] | Mapping[int, str]) -> dict[int, str]:
+    names = (
+        dict(features)
+        if isinstance(features, Mapping)
+        else {number: f"feature_{number}" for number in features}
+    )
+    for number in names:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            msg = f"a feature is named by its number in the file, got {number!r}"
+            raise RankEvalError(msg)
+    taken = ["query_id", "doc_id", "label"]
+    for name in names.values():
+        if name in taken:
+            msg = f"two columns would be named {name!r}: give the features names of their own"
+            raise RankEvalError(msg)
+        taken.append(name)
+    return names
+
+
+def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
+    if "://" not in path:
+        require_content(path)
+    line = pl.col(_LINE)
+    comment = line.str.extract(r"#\s*(.*?)\s*$")
+    docid = comment.str.extract(r"^docid\s*[=:]\s*(\S+)")
+
+    def value(
+        before: str, dtype: type[pl.DataType], form: str, absent: float | None = None
+    ) -> pl.Expr:
+        text = line.str.extract(before + r"([^\s#]*)")
+        parsed = text.cast(dtype, strict=False)
+        bad = parsed.is_null() if absent is None else parsed.is_null() & text.is_not_null()
+        problem = pl.format(
+            f"{path}, line {{}}: not of the form {form}: {{}}", _NUMBER, line.str.head(80)
+        )
+        return _unless(bad, problem, parsed if absent is None else parsed.fill_null(absent), dtype)
+
+    form = "`<label> qid:<whole number> <feature>:<value> ...`"
+    return (
+        pl.scan_lines(path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False)
+        .filter(line.str.contains(r"^\s*[^\s#]"))
+        .select(
+            value(r"^\s*[^\s#]+\s+qid:", pl.Int64, form).alias("query_id"),
+            pl.coalesce(docid, pl.when(comment != "").then(comment)).alias("doc_id"),
+            value(r"^\s*", pl.Float64, form).alias("label"),
+            *(
+                value(rf"^[^#]*?\s{number}:", pl.Float64, f"`{number}:<number>`", 0.0).alias(name)
+                for number, name in names.items()
+            ),
+        )
+    )
+
+
+def _unless(bad: pl.Expr, problem: pl.Expr, value: pl.Expr, dtype: Any) -> pl.Expr:
+    """The value; the plan raises with the problem of the first row that is bad."""
+
+    def run(rows: pl.Series) -> pl.Series:
+        first = rows.struct.field("problem").drop_nulls().head(1)
+        if len(first):
+            raise RankEvalError(first[0])
+        return rows.struct.field("value")
+
+    return pl.struct(value.alias("value"), pl.when(bad).then(problem).alias("problem")).map_batches(
+        run, return_dtype=dtype, is_elementwise=True
+    )
+
+
+def write_svmlight(
+    table: Source,
+    path: str | Path,
+    *,
+    features: Sequence[str] | Mapping[str, int] = ("score",),
+    query: str = "query_id",
+    doc: str = "doc_id",
+    label: str = "label",
+) -> None:
+    """Write a table as SVMlight ranking file, row by row in its order.
+
+    Parameters
+    ----------
+    table
+        Anything that `rk.scan` takes. Tools that read the file want the rows of a query beside each other: sort first if they are not.
+    path
+        The file to write.
+    features
+        Columns that become features 1, 2, ..., or a mapping of columns to numbers.
+    query, doc, label
+        Columns. The query is an integer; the document, if the table has it, goes into the comment of the line.
+
+    Raises
+    ------
+    RankEvalError
+        For a query that is not an integer, and for nulls, which the format cannot hold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polars_rankeval as rk
+    >>> file = Path(tempfile.mkdtemp()) / "scored.svm"
+    >>> rk.write_svmlight({"query_id": [7, 7], "doc_id": ["a", "b"], "label": [1, 0], "score": [0.5, 0.25]}, file)
+    >>> print(file.read_text(), end="")
+    1 qid:7 1:0.5 # docid = a
+    0 qid:7 1:0.25 # docid = b
+    """
+    lazy = scan(table)
+    schema = lazy.collect_schema()
+    numbers = (
+        dict(features)
+        if isinstance(features, Mapping)
+        else {name: i for i, name in enumerate(features, start=1)}
+    )
+    numbers = dict(sorted(numbers.items(), key=lambda item: item[1]))
+    columns = Columns.of(schema, query=query, doc=doc, label=label, score=list(numbers), by=None)
+    if not schema[query].is_integer():
+        msg = (
+            f"query column {query!r} has dtype {schema[query]}, but an SVMlight query is a whole number: make one, for example with "
+            f"pl.col({query!r}).rank('dense')"
+        )
+        raise RankEvalError(msg)
+    needed = [query, label, *columns.scores]
+    parts = [
+        pl.col(c).cast(pl.UInt8 if schema[c] == pl.Boolean else schema[c]).cast(pl.String)
+        for c in needed
+    ]
+    form = " ".join(["{}", "qid:{}", *(f"{number}:{{}}" for number in numbers.values())])
+    text = pl.format(form, parts[1], parts[0], *parts[2:])
+    if doc in schema:
+        name = pl.col(doc).cast(pl.String)
+        breaks = name.str.contains(r"[\r\n]").fill_null(False)
+        comment = (
+            pl.when(name.is_not_null()).then(pl.format(" # docid = {}", name)).otherwise(pl.lit(""))
+        )
+        text = _unless(
+            breaks,
+            pl.format("document {} has a line break in its name", name),
+            text + comment,
+            pl.String,
+        )
+    for column in needed:
+        problem = pl.lit(
+            f"column {column!r} has a null, for which an SVMlight file has no sign: fill the nulls or filter them out"
+        )
+        text = _unless(pl.col(column).is_null(), problem, text, pl.String)
+    lazy.select(text.alias(_LINE)).sink_csv(path, include_header=False, quote_style="never")
+
+
+def from_groups(label: Any, score: Any, group: Any) -> pl.DataFrame:
+    """Make the table of labels, scores and group sizes, as LightGBM and XGBoost keep them.
+
+    Parameters
+    ----------
+    label, score
+        One value per row: a list, array, Series or Arrow array. `score` may also be a mapping of names to several of them.
+    group
+        Number of rows of each query, in the order of the rows.
+
+    Returns
+    -------
+    DataFrame
+        `query_id` (Int64, from 0 in the order of the groups), `label`, and `score` or the columns of the mapping.
+
+    Raises
+    ------
+    RankEvalError
+        If lengths do not fit, or a size is not at least 1.
+
+    Examples
+    --------
+    >>> import polars_rankeval as rk
+    >>> table = rk.from_groups(label=[1, 0, 0, 2, 1], score=[0.3, 0.1, 0.2, 0.9, 0.8], group=[3, 2])
+    >>> rk.evaluate(table, "AP", "nDCG@10")
+    shape: (1, 3)
+    ┌─────────┬─────┬─────────┐
+    │ queries ┆ AP  ┆ nDCG@10 │
+    │ ---     ┆ --- ┆ ---     │
+    │ u32     ┆ f64 ┆ f64     │
+    ╞═════════╪═════╪═════════╡
+    │ 2       ┆ 1.0 ┆ 1.0     │
+    └─────────┴─────┴─────────┘
+    """
+    scores = dict(score) if isinstance(score, Mapping) else {"score": score}
+    columns = {name: pl.Series(name, values) for name, values in {"label": label, **scores}.items()}
+    sizes = pl.Series("group", group)
+    if not sizes.dtype.is_integer() or sizes.is_null().any() or not len(sizes) or (sizes < 1).any():
+        first = (
+            sizes.filter(sizes.is_null() | (sizes < 1)).head(1)
+            if sizes.dtype.is_integer()
+            else sizes.head(1)
+        )
+        msg = f"group holds the number of rows of each query, whole numbers of at least 1, got {first.to_list()}"
+        raise RankEvalError(msg)
+    rows = int(sizes.sum())
+    for name, values in columns.items():
+        if len(values) != rows:
+            msg = f"the sizes in group sum to {rows} rows, but {name} has {len(values)}: pass the sizes of all groups, not a query per row"
+            raise RankEvalError(msg)
+    queries = pl.select(query_id=pl.int_range(len(sizes), dtype=pl.Int64).repeat_by(pl.lit(sizes)))
+    return pl.DataFrame([queries["query_id"].explode(), *columns.values()])

@@ -5,12 +5,14 @@ Nothing is written twice: the words are the docstrings of the formulas, the para
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
 
 import polars as pl
 
+from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import per_query
 from polars_rankeval.measures.names import (
     ALIASES,
@@ -67,6 +69,18 @@ def entries() -> list[Entry]:
     return [Entry.of(name) for name in SPECS]
 
 
+def example(text: str) -> Measure:
+    """The measure of a name, with a number where it needs one."""
+    try:
+        return Measure.parse(text)
+    except RankEvalError:
+        # Some names need a cutoff, a recall or a precision, and a bare name asks what it is.
+        for number in ("@5", "@0.5", "(r=0.9)", "(p=0.9)"):
+            with suppress(RankEvalError):
+                return Measure.parse(text + number)
+        raise
+
+
 def edge_values(measure: Measure, **options: Any) -> dict[str, float | None]:
     """What a measure gives for the queries of `EDGES`, computed now."""
     relevant = dict(measure.params).get("rel", 1)
@@ -77,5 +91,7 @@ def edge_values(measure: Measure, **options: Any) -> dict[str, float | None]:
         ).with_columns(pl.col("label") * relevant)
         for i, (labels, scores) in enumerate(EDGES.values())
     )
+    if measure.strict:
+        options = {"ties": "order", **options}
     values = per_query(table, measure, **options)[str(measure)]
     return dict(zip(EDGES, values.to_list(), strict=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars_rankeval as rk
 
 ROOT = Path(rk.__file__).parents[1]
-HEAVY = ("pyarrow", "numpy", "sklearn", "pandas", "scipy", "duckdb", "altair", "difflib")
+HEAVY = ("pyarrow", "numpy", "sklearn", "pandas", "scipy", "duckdb", "altair")
 
 
 def run(code: str) -> str:

@@ -14,7 +14,7 @@ from cyclopts.validators import Number
 
 import polars_rankeval as rk
 from polars_rankeval._typing import NoRelevant, Ties
-from polars_rankeval.catalogue import Entry, edge_values, entries
+from polars_rankeval.catalogue import Entry, edge_values, entries, example
 from polars_rankeval.cli import OK, TREC
 from polars_rankeval.cli.inputs import STDIN, open_source, row_count
 from polars_rankeval.cli.output import Format, deliver, save, show
@@ -306,7 +306,7 @@ def measures(
         if format == "table":
             print("\nParameters, other names and values at the edges: rankeval measures NAME")
         return OK
-    asked = _parsed(names)
+    asked = _parsed(names, example)
     if format != "table":
         show(pl.DataFrame([_edges(m) for m in asked]), format, 4)
         return OK
@@ -422,9 +422,9 @@ def _columns_by_option(**options: str | Sequence[str] | None) -> Iterator[None]:
         raise
 
 
-def _parsed(names: Sequence[str]) -> list[Measure]:
+def _parsed(names: Sequence[str], read: Callable[[str], Measure] | None = None) -> list[Measure]:
     try:
-        return parse_all(names)
+        return parse_all(names if read is None else map(read, names))
     except RankEvalError as error:
         msg = f"{error}\nSee: rankeval measures"
         raise RankEvalError(msg) from error

@@ -113,7 +113,7 @@ def test_means(spark: Any, table: tuple[pl.DataFrame, str]) -> None:
     ):
         got = to_polars(rks.evaluate(spark.read.parquet(path), *FEW, **options))
         options.pop("partitions", None)
-        expected = rk.evaluate(frame, *FEW, **options)  # type: ignore[arg-type]
+        expected = rk.evaluate(frame, *FEW, **options)
         assert got["queries"].dtype == pl.Int64
         assert_same(got.cast({"queries": pl.UInt32}), expected)
 

@@ -36,6 +36,7 @@ def spark() -> Iterator[Any]:
     session = (
         SparkSession.builder.master("local-cluster[2,1,2048]")
         .config("spark.executorEnv.PYTHONPATH", path)
+        .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
         .config("spark.executor.memory", "1g")
         .config("spark.driver.host", "localhost")
         .appName(f"spark-{os.getpid()}")

@@ -36,6 +36,7 @@ def spark() -> Iterator[Any]:
     session = (
         SparkSession.builder.master("local-cluster[2,1,2048]")
         .config("spark.executorEnv.PYTHONPATH", path)
+        .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
         .config("spark.executor.memory", "1g")
         .config("spark.driver.host", "localhost")
         .appName(f"spark-{os.getpid()}")
@@ -113,7 +114,7 @@ def test_means(spark: Any, table: tuple[pl.DataFrame, str]) -> None:
     ):
         got = to_polars(rks.evaluate(spark.read.parquet(path), *FEW, **options))
         options.pop("partitions", None)
-        expected = rk.evaluate(frame, *FEW, **options)  # type: ignore[arg-type]
+        expected = rk.evaluate(frame, *FEW, **options)
         assert got["queries"].dtype == pl.Int64
         assert_same(got.cast({"queries": pl.UInt32}), expected)
 

@@ -38,6 +38,8 @@ class Options:
     no_relevant: NoRelevant
     judged_only: bool
     weight: str | None = None
+    #: documents are known to stand once in a query
+    unique: bool = False
 
 
 def per_query_plan(
@@ -101,8 +103,9 @@ def per_query_plan(
     if ties == "order":
         frame, tie = frame.with_row_index(TIE), pl.col(TIE)
     if ties == "doc":
-        refusal = ck.refuse_duplicates(table, columns, frame.collect_schema())
-        frame, tie = ck.guarded(frame, refusal), _text(schema, columns.doc)
+        if not options.unique:
+            frame = ck.guarded(frame, ck.refuse_duplicates(table, columns, frame.collect_schema()))
+        tie = _text(schema, columns.doc)
     rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
     ranked_rows = rank_rows(
         rows, queries.select(CODE, START, N, *map(relevant_name, ranked.levels)), base, ties

@@ -26,6 +26,7 @@ from polars_rankeval.measures.names import Measure
 from polars_rankeval.sample import sample
 from polars_rankeval.table import scan
 from polars_rankeval.trec import scan_qrels, scan_run
+from polars_rankeval.trec_writers import write_qrels, write_run
 
 __version__ = "0.1.0"
 
@@ -55,4 +56,6 @@ __all__ = [
     "success",
     "tie_blocks",
     "unmatched",
+    "write_qrels",
+    "write_run",
 ]

@@ -40,9 +40,7 @@ class Sums:
 
     def add(self, value: pl.Expr, how: Literal["sum", "max"] = "sum") -> pl.Expr:
         """Ask for a sum; returns the column that will hold it, 0 for a query without rows."""
-        known = (
-            i for i, (h, other) in enumerate(self.values) if h == how and other.meta.eq(value)
-        )
+        known = (i for i, (h, other) in enumerate(self.values) if h == how and other.meta.eq(value))
         index = next(known, len(self.values))
         if index == len(self.values):
             self.values.append((how, value))
@@ -55,7 +53,10 @@ class Sums:
         return (
             rows.select(CODE, *(v.cast(pl.Float64).alias(name) for name, (_, v) in pairs))
             .group_by(CODE)
-            .agg(pl.col(name).sum() if how == "sum" else pl.col(name).max() for name, (how, _) in pairs)
+            .agg(
+                pl.col(name).sum() if how == "sum" else pl.col(name).max()
+                for name, (how, _) in pairs
+            )
         )
 
 
@@ -261,11 +262,17 @@ class FrameBeside(Beside):
         pairs = list(zip(names, self._values, strict=True))
         blocks = (
             grades.with_columns(value.alias(name) for name, (value, _) in pairs)
-            .with_columns(of_query(pl.col(name)).over(CODE).alias(name) for name, (_, of_query) in pairs)
+            .with_columns(
+                of_query(pl.col(name)).over(CODE).alias(name) for name, (_, of_query) in pairs
+            )
             .select(CODE, *(pl.col(c).alias(f"{self._prefix}{c}") for c in (LO, HI, LABEL)), *names)
         )
         return rows.join_asof(
-            blocks, left_on=LO, right_on=f"{self._prefix}{LO}", by=CODE, coalesce=False,
+            blocks,
+            left_on=LO,
+            right_on=f"{self._prefix}{LO}",
+            by=CODE,
+            coalesce=False,
             check_sortedness=False,
         )
 

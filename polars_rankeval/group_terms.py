@@ -44,7 +44,7 @@ class GroupTerms(_Masked):
         self, label: pl.Expr, score: pl.Expr, level: Level, ties: Ties, doc: pl.Expr | None = None
     ) -> None:
         self.ties, self._all_labels = ties, label
-        self._at = lambda other: GroupTerms(label, score, other, ties, doc)
+        self._columns = (label, score, doc)
         self.n = score.count().cast(pl.Int64)
         self.relevant = counts(label, level).sum().cast(pl.Int64)
         self.label = _in_order(label, label, score, ties, doc)
@@ -64,7 +64,8 @@ class GroupTerms(_Masked):
         return _GroupSlots(self)
 
     def at(self, level: Level) -> Terms:
-        return self._at(level)
+        label, score, doc = self._columns
+        return GroupTerms(label, score, level, self.ties, doc)
 
     def ideal(self, gains: Gains = ()) -> Terms:
         return _IdealTerms(gained(self._all_labels, gains))

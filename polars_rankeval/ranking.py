@@ -175,9 +175,7 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     return ranked.with_columns(place.alias(LO)).with_columns(pl.col(LO).alias(HI))
 
 
-def _in_order(
-    rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: bool
-) -> pl.LazyFrame:
+def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: bool) -> pl.LazyFrame:
     """The ranked rows, each at the place in its block that the tie-breaking column gives it.
 
     Only blocks of several rows that hold one that counts are looked at in full.

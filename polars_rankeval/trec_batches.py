@@ -131,7 +131,9 @@ def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
     Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
     themselves are joined.
     """
-    coded = rows.select(pl.col("query_id").rle_id().cast(pl.Int64).alias(TOPIC), "doc_id", "score", "query_id")
+    coded = rows.select(
+        pl.col("query_id").rle_id().cast(pl.Int64).alias(TOPIC), "doc_id", "score", "query_id"
+    )
     topics = coded.select(TOPIC, "query_id").filter(
         pl.col(TOPIC).ne_missing(pl.col(TOPIC).shift(1))
     )

@@ -19,7 +19,9 @@ from polars_rankeval.table import Columns
 from polars_rankeval.trec import last_tag, scan_qrels, undecodable
 from polars_rankeval.trec_batches import TOPIC, ScatteredError, judged_part, parts, whole
 
-_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_OFFICIAL = (
+    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+)
 _SET = "set_P set_recall set_relative_P set_map set_F"
 NICKNAMES: dict[str, tuple[str, ...]] = {
     "official": tuple(_OFFICIAL.split()),
@@ -89,10 +91,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("-q", action="store_true", dest="topics", help="print the values of each topic too")
-    add("-c", action="store_true", dest="complete", help="average over all topics of the judgements")
+    add(
+        "-c", action="store_true", dest="complete", help="average over all topics of the judgements"
+    )
     add("-l", type=_positive, default=1, dest="level", metavar="N", help="least relevant label (1)")
     add("-M", type=_positive, dest="depth", metavar="N", help="documents to read of each topic")
-    add("-N", type=int, default=0, dest="collection", metavar="N", help="documents of the collection")
+    add(
+        "-N",
+        type=int,
+        default=0,
+        dest="collection",
+        metavar="N",
+        help="documents of the collection",
+    )
     add("-J", action="store_true", dest="judged", help="drop documents without a judgement")
     add("-n", action="store_false", dest="summary", help="print no means")
     add(
@@ -135,7 +146,10 @@ def _output(options: argparse.Namespace) -> list[str]:
         values = pl.concat([values, _unanswered(missing, lines, options, values.schema)])
     elif missing.height:
         count = plural(missing["query_id"].n_unique(), "topic")
-        print(f"rankeval trec: {count} of {options.qrels} not in the run; -c counts them as 0", file=sys.stderr)
+        print(
+            f"rankeval trec: {count} of {options.qrels} not in the run; -c counts them as 0",
+            file=sys.stderr,
+        )
     values = values.sort("query_id")
     output = _topic_lines(values, [x for x in lines if x.per_topic]) if options.topics else []
     if options.summary:
@@ -227,9 +241,7 @@ def _lines(options: argparse.Namespace) -> list[Line]:
         if name in _TEXTS:
             lines.append(Line(name if parameters is None else f"{name}_{parameters}", name))
             continue
-        lines += [
-            Line(m.line, name, _measure(m, options)) for m in trec_measures(name, parameters)
-        ]
+        lines += [Line(m.line, name, _measure(m, options)) for m in trec_measures(name, parameters)]
     return lines
 
 
@@ -259,9 +271,7 @@ def _cut(table: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def _in_order(table: pl.DataFrame) -> pl.DataFrame:
-    return table.sort(
-        TOPIC, "score", "doc_id", descending=[False, True, True], nulls_last=True
-    )
+    return table.sort(TOPIC, "score", "doc_id", descending=[False, True, True], nulls_last=True)
 
 
 def _relevance_strings(table: pl.DataFrame, line: Line, *, judged_only: bool) -> pl.DataFrame:
@@ -313,7 +323,7 @@ def _mean(values: pl.DataFrame, line: Line) -> str:
     """The number of the last lines: a sum, a mean or a geometric mean."""
     column = values[str(line.measure)]
     if line.trec in _SUMMED:
-        return _shown(line, column.sum())
+        return _shown(line, float(column.sum()))
     if line.measure is not None and line.measure.geometric:
         floored = pl.DataFrame(column.alias("v")).select(
             pl.col("v").clip(lower_bound=GEOMETRIC_FLOOR).log().mean().exp()

@@ -60,7 +60,9 @@ def write_run(
     """
     choice("ties", ties, _ORDERS)
     _refuse_field(pl.DataFrame({"tag": [tag]}), "tag")
-    rows = scan(table).select(query, doc, score).drop_nulls(score).with_row_index("rk:row").collect()
+    rows = (
+        scan(table).select(query, doc, score).drop_nulls(score).with_row_index("rk:row").collect()
+    )
     _refuse_field(rows, query)
     _refuse_field(rows, doc)
     if rows[score].dtype.is_float() and rows[score].is_nan().any():

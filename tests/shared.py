@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SHARED = Path(
-    os.environ.get("RANKEVAL_SHARED", Path(__file__).resolve().parents[2] / "shared")
-)
+SHARED = Path(os.environ.get("RANKEVAL_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 GOLDEN = SHARED / "data" / "trec_eval_v10" / "test"
 
 needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"{GOLDEN} is not there")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
+
+import polars_rankeval as rk
 
 RUN = {"query_id": ["1", "1", "3"], "doc_id": ["a", "b", "a"], "score": [0.9, 0.4, 0.1]}
 QRELS = {"query_id": ["1", "1", "2"], "doc_id": ["b", "c", "a"], "label": [1, 2, 1]}
@@ -34,7 +35,10 @@ def test_queries_of_one_side() -> None:
 def test_many_runs_are_many_tables(missing: Any) -> None:
     other = {"query_id": ["2", "1"], "doc_id": ["x", "c"], "score": [2.0, 1.0]}
     both = pl.concat(
-        [pl.DataFrame(RUN).with_columns(run=pl.lit("A")), pl.DataFrame(other).with_columns(run=pl.lit("B"))]
+        [
+            pl.DataFrame(RUN).with_columns(run=pl.lit("A")),
+            pl.DataFrame(other).with_columns(run=pl.lit("B")),
+        ]
     )
     table = rk.judge(both, QRELS, by="run", missing=missing)
     for name, run in (("A", RUN), ("B", other)):
@@ -71,7 +75,9 @@ def test_refused_when_the_plan_runs(
 
 
 def test_ids_of_two_dtypes() -> None:
-    with pytest.raises(rk.RankEvalError, match=r"Int64 in the run and String .* cast it in the run"):
+    with pytest.raises(
+        rk.RankEvalError, match=r"Int64 in the run and String .* cast it in the run"
+    ):
         rk.judge(RUN | {"query_id": [1, 1, 3]}, QRELS)
     with pytest.raises(rk.RankEvalError, match="cast it in the judgements"):
         rk.judge(RUN, QRELS | {"doc_id": [1, 2, 3]})

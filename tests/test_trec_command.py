@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from polars_rankeval.trec_command import main
 from shared import GOLDEN, needs_golden
 
@@ -74,7 +75,10 @@ def test_topics_alone(files: list[str], capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_judged_documents_only(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-J", "-m", "num_ret", "-m", "recip_rank", "-m", "num_nonrel_judged_ret", *files]) == 0
+    assert (
+        main(["-J", "-m", "num_ret", "-m", "recip_rank", "-m", "num_nonrel_judged_ret", *files])
+        == 0
+    )
     assert values(capsys.readouterr().out) == {
         "num_ret": "1",
         "recip_rank": "1.0000",

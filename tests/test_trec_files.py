@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
 from polars_rankeval.trec_batches import ScatteredError, parts, whole
 
 ENGINES = ["in-memory", "streaming"]
@@ -50,7 +52,15 @@ def test_empty_sources() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "line",
-    ["q Q0 d 1 abc t", "q Q0 d 1 nan t", "q Q0 d 1 0x1 t", "q Q0 d 1 0.5", "q", "\\N", "q Q0 d 1 1_0 t"],
+    [
+        "q Q0 d 1 abc t",
+        "q Q0 d 1 nan t",
+        "q Q0 d 1 0x1 t",
+        "q Q0 d 1 0.5",
+        "q",
+        "\\N",
+        "q Q0 d 1 1_0 t",
+    ],
 )
 def test_malformed_lines_of_runs(line: str, engine: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.run"
@@ -60,7 +70,9 @@ def test_malformed_lines_of_runs(line: str, engine: str, tmp_path: Path) -> None
     assert repr(line) in str(error.value)
 
 
-@pytest.mark.parametrize("line", ["q 0 d x", "q 0 d 1.0", "q 0 d", "q 0 d 1 2", "q 0 d " + "9" * 30])
+@pytest.mark.parametrize(
+    "line", ["q 0 d x", "q 0 d 1.0", "q 0 d", "q 0 d 1 2", "q 0 d " + "9" * 30]
+)
 def test_malformed_lines_of_qrels(line: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.qrels"
     path.write_text(f"q 0 e 1\n{line}\n")
@@ -91,7 +103,9 @@ def test_frames_with_other_names(tmp_path: Path) -> None:
 
 # Lines that were right once: cut, filled with other bytes, with fields doubled, missing and huge.
 PIECES = st.one_of(
-    st.sampled_from([b"q1", b"Q0", b"d1", b"1", b"0.5", b"x", b"1e999", b"-", b"nan", b"#", b"9" * 40]),
+    st.sampled_from(
+        [b"q1", b"Q0", b"d1", b"1", b"0.5", b"x", b"1e999", b"-", b"nan", b"#", b"9" * 40]
+    ),
     st.binary(max_size=6).filter(lambda b: b"\n" not in b),
 )
 LINES = st.lists(PIECES, max_size=8).map(b" ".join)
@@ -102,8 +116,12 @@ def fields(line: str) -> tuple[str, str, float] | None:
     parts = [p for p in line.removesuffix("\r").replace("\t", " ").split(" ") if p]
     if not parts or parts[0].startswith("#"):
         return None
-    score = float(parts[4]) if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4] else float("nan")
-    if score != score or not parts[4].isascii():
+    score = (
+        float(parts[4])
+        if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4]
+        else float("nan")
+    )
+    if math.isnan(score) or not parts[4].isascii():
         raise ValueError
     return parts[0], parts[2], score
 
@@ -137,8 +155,10 @@ def test_what_is_written_evaluates_to_the_same(ties: Any, tmp_path: Path) -> Non
     assert [line.split(" ")[3] for line in lines] == ["1", "2", "3"] * 2
     again = rk.judge(rk.scan_run(tmp_path / "run"), rk.scan_qrels(tmp_path / "qrels"))
     for policy in ("doc", "block"):
-        wanted = rk.per_query(table, "AP", "nDCG", "Judged", ties=policy)  # type: ignore[arg-type]
-        assert_frame_equal(rk.per_query(again, "AP", "nDCG", "Judged", ties=policy).collect(), wanted)  # type: ignore[arg-type]
+        wanted = rk.per_query(table, "AP", "nDCG", "Judged", ties=policy)
+        assert_frame_equal(
+            rk.per_query(again, "AP", "nDCG", "Judged", ties=policy).collect(), wanted
+        )
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "#a", "a\n", None])
@@ -155,7 +175,24 @@ def test_ids_that_no_line_can_hold(bad: str | None, tmp_path: Path) -> None:
 TIDY = st.tuples(
     st.sampled_from(["1", "2", "3"]),
     st.sampled_from(["a", "b#1", '"c', "é"]),
-    st.sampled_from(["0.5", "1e-3", "-2", "+1", "inf", "1e400", ".5", "1d", "0x1", "nan", "1_0", " 1", "", "'1'"]),
+    st.sampled_from(
+        [
+            "0.5",
+            "1e-3",
+            "-2",
+            "+1",
+            "inf",
+            "1e400",
+            ".5",
+            "1d",
+            "0x1",
+            "nan",
+            "1_0",
+            " 1",
+            "",
+            "'1'",
+        ]
+    ),
     st.sampled_from([" ", " ", " ", " ", "  ", "\t"]),
     st.sampled_from(["t", "t", "t", "t more", "", "t "]),
 )

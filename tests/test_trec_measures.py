@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import polars as pl
-import polars_rankeval as rk
 import pytest
+
+import polars_rankeval as rk
 from polars_rankeval.group_terms import GroupTerms
 from polars_rankeval.measures.names import SPECS, parse_all
 from polars_rankeval.measures.trec_names import TREC, trec_measures
@@ -64,7 +66,9 @@ def random_table(seed: int, *, scores: int, least: int) -> pl.DataFrame:
 def nested(table: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
     """What pytrec_eval takes."""
     result: dict[str, dict[str, Any]] = {}
-    for query, doc, number in table.drop_nulls(value).select("query_id", "doc_id", value).iter_rows():
+    for query, doc, number in (
+        table.drop_nulls(value).select("query_id", "doc_id", value).iter_rows()
+    ):
         result.setdefault(query, {})[doc] = number
     return result
 
@@ -73,7 +77,9 @@ def nested(table: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_pytrec_eval(seed: int, level: int) -> None:
     table = random_table(seed, scores=[3, 6, 70][seed % 3], least=0)
-    names = sorted(set(pytrec_eval.supported_measures) & set(TREC) - {"num_q", "gm_map", "gm_bpref"})
+    names = sorted(
+        set(pytrec_eval.supported_measures) & set(TREC) - {"num_q", "gm_map", "gm_bpref"}
+    )
     evaluator = pytrec_eval.RelevanceEvaluator(nested(table, "label"), names, relevance_level=level)
     wanted = evaluator.evaluate(nested(table, "score"))
     lines = [m for name in names for m in trec_measures(name, None)]
@@ -89,7 +95,7 @@ def test_pytrec_eval(seed: int, level: int) -> None:
     for row in result.iter_rows(named=True):
         for line, measure in measures.items():
             theirs = wanted[row["query_id"]][line]
-            if line == "num_rel" or (theirs != theirs):  # their num_rel knows no level
+            if line == "num_rel" or math.isnan(theirs):  # their num_rel knows no level
                 continue
             assert same(row[str(measure)], theirs, 1e-6), (row["query_id"], line)
 
@@ -113,7 +119,16 @@ def test_ir_measures(seed: int) -> None:
 
 @pytest.mark.parametrize("ties", ["doc", "order", "best", "worst"])
 def test_both_suppliers_give_the_same(ties: Any) -> None:
-    names = [*STRICT, "IPrec@0.3", "SetAP", "SetRelP", "GMAP", "nDCG(gains=0:1;1:3;2:0.5)", "IDCG", "NumQ"]
+    names = [
+        *STRICT,
+        "IPrec@0.3",
+        "SetAP",
+        "SetRelP",
+        "GMAP",
+        "nDCG(gains=0:1;1:3;2:0.5)",
+        "IDCG",
+        "NumQ",
+    ]
     names += ["G(gains=1:3;2:9)", "ndcg_rel(gains=0:1;1:2)", "Rndcg(gains=3:0.5)", "rbp(gains=2:7)"]
     names = [n if n not in ("unj", "relative_P") else f"{n}@5" for n in names]
     names = [n if n not in ("iprec_at_recall", "Rprec_mult") else f"{n}@0.6" for n in names]
@@ -149,10 +164,12 @@ def test_geometric_means_have_a_floor() -> None:
 
 
 def test_a_measure_does_not_change_beside_others() -> None:
-    table = random_table(3, scores=3, least=-1).with_columns(label=pl.col("label").clip(upper_bound=4))
+    table = random_table(3, scores=3, least=-1).with_columns(
+        label=pl.col("label").clip(upper_bound=4)
+    )
     for ties in ("block", "expected"):
-        alone = rk.per_query(table, "ERR", ties=ties)  # type: ignore[arg-type]
-        beside = rk.per_query(table, "Judged@5", "ERR", "num_nonrel_judged_ret", ties=ties)  # type: ignore[arg-type]
+        alone = rk.per_query(table, "ERR", ties=ties)
+        beside = rk.per_query(table, "Judged@5", "ERR", "num_nonrel_judged_ret", ties=ties)
         assert all(map(same, alone["ERR"], beside["ERR"]))
 
 
@@ -182,6 +199,7 @@ def test_names_of_trec_eval(text: str, canonical: list[str]) -> None:
 def test_gains_in_python() -> None:
     assert rk.Measure("nDCG", gains={1: 3, 2: 9.0}) == rk.Measure.parse("ndcg.1=3,2=9")
     assert rk.Measure("11pt_avg", points=[0.5, 1]) == rk.Measure.parse("11pt_avg(points=0.5;1)")
+    bad: dict[str, Any]
     for bad in ({"gains": "x"}, {"gains": {}}, {"gains": {1: float("nan")}}):
         with pytest.raises(rk.RankEvalError, match="gains"):
             rk.Measure("nDCG", **bad)

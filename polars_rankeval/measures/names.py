@@ -157,20 +157,25 @@ PARAMETERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "recall": ("a number from 0 to 1", lambda v: _is_number(v, 0, strict=False) and v <= 1),
     "points": (
         "numbers from 0 to 1, as in points=0.2;0.5;0.8",
-        lambda v: bool(v)
-        and isinstance(v, tuple)
-        and all(_is_number(x, 0, strict=False) and x <= 1 for x in v),
+        lambda v: (
+            bool(v)
+            and isinstance(v, tuple)
+            and all(_is_number(x, 0, strict=False) and x <= 1 for x in v)
+        ),
     ),
     "times": ("a number above 0", lambda v: _is_number(v, 0)),
     "gains": (
         "a gain for each of some labels, as in gains=1:3;2:9",
-        lambda v: bool(v)
-        and isinstance(v, tuple)
-        and all(isinstance(x, tuple) and len(x) == 2 and all(map(_is_finite, x)) for x in v),
+        lambda v: (
+            bool(v)
+            and isinstance(v, tuple)
+            and all(isinstance(x, tuple) and len(x) == 2 and all(map(_is_finite, x)) for x in v)
+        ),
     ),
     "version": ("9 or 10", lambda v: v in (9, 10)),
     **dict.fromkeys(
-        ("found", "noise", "missed", "rest", "collection"), ("a finite number", lambda v: _is_finite(v))
+        ("found", "noise", "missed", "rest", "collection"),
+        ("a finite number", _is_finite),
     ),
 }
 
@@ -224,7 +229,11 @@ class Measure:
     params: tuple[tuple[str, Any], ...]
 
     def __init__(self, name: str, k: int | None = None, **params: Any) -> None:
-        known = _EXACT.get(name.strip(), _KNOWN.get(name.lower().strip())) if isinstance(name, str) else None
+        known = (
+            _EXACT.get(name.strip(), _KNOWN.get(name.lower().strip()))
+            if isinstance(name, str)
+            else None
+        )
         if known is None:
             msg = f"unknown measure {name!r}{_suggestion(str(name))}"
             raise RankEvalError(msg)
@@ -318,7 +327,7 @@ class Measure:
         at = SPECS[known].at if known is not None else None
         if at is not None:
             try:
-                return cls(name, **{at: _number(behind)}, **params)
+                return cls(name, **dict[str, Any]({at: _number(behind)}), **params)
             except (ValueError, OverflowError):
                 msg = f"{at} must be {PARAMETERS[at][0]}, got {behind!r}"
                 raise RankEvalError(msg) from None
@@ -332,7 +341,9 @@ class Measure:
         behind = self.k if at is None else dict(self.params)[at]
         inside = ", ".join(f"{p}={_shown(value)}" for p, value in self.params if p != at)
         return (
-            self.name + (f"({inside})" if inside else "") + (f"@{behind}" if behind is not None else "")
+            self.name
+            + (f"({inside})" if inside else "")
+            + (f"@{behind}" if behind is not None else "")
         )
 
     def __repr__(self) -> str:
@@ -454,7 +465,11 @@ def _required(name: str, parameter: str) -> bool:
 
 def _structured(value: Any) -> Any:
     """Gains and points as tuples, from dicts, lists, or their text: `1:3;2:9`, `0.2;0.5`."""
-    if isinstance(value, str) and re.fullmatch(r"[-+.\d:;eE ]+", value) and re.search("[:;]", value):
+    if (
+        isinstance(value, str)
+        and re.fullmatch(r"[-+.\d:;eE ]+", value)
+        and re.search("[:;]", value)
+    ):
         try:
             parts = [tuple(_number(x) for x in part.split(":")) for part in value.split(";")]
         except ValueError:
@@ -463,7 +478,9 @@ def _structured(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple((_plain(x), _plain(y)) for x, y in value.items())
     if isinstance(value, list | tuple):
-        return tuple(tuple(map(_plain, x)) if isinstance(x, list | tuple) else _plain(x) for x in value)
+        return tuple(
+            tuple(map(_plain, x)) if isinstance(x, list | tuple) else _plain(x) for x in value
+        )
     return value
 
 

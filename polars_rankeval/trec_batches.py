@@ -142,17 +142,24 @@ def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
         topics = topics.join(known, on="query_id", how="semi", maintain_order="left")
         coded = coded.join(topics, on=TOPIC, how="semi", maintain_order="left")
     pair = (pl.col("doc_id").hash(0) ^ pl.col(TOPIC).hash(1)).alias("rk:pair")
-    retrieved = coded.select(TOPIC, "doc_id", "score", pair)
+    pairs = coded.select(pair).to_series()
     here = judged.join(topics, on="query_id").select(TOPIC, "doc_id", "label", pair)
-    order = retrieved["rk:pair"].sort()
-    table = retrieved.join(
-        here.select("rk:pair", "label", pl.col("doc_id").alias("rk:doc")), on="rk:pair", how="left"
-    )
-    wrong = table.filter(pl.col("rk:doc").is_not_null() & (pl.col("rk:doc") != pl.col("doc_id")))
-    if (order == order.shift(1)).any() or wrong.height or here["rk:pair"].n_unique() < here.height:
+    # The row of each judged document: the few are looked for among the many, which stay where they are.
+    found = here.join(pairs.to_frame().with_row_index("rk:row"), on="rk:pair", how="left")
+    missed = found.filter(pl.col("rk:row").is_null())
+    found = found.filter(pl.col("rk:row").is_not_null())
+    ordered = pairs.sort()
+    if (
+        (ordered == ordered.shift(1)).any()
+        or here["rk:pair"].n_unique() < here.height
+        or (coded["doc_id"].gather(found["rk:row"]) != found["doc_id"]).any()
+    ):
         exact = judge(rows, judged, missing="drop").collect()
         return exact.join(topics, on="query_id").select(TOPIC, "doc_id", "label", "score"), topics
-    missed = here.join(retrieved, on="rk:pair", how="anti")
-    columns = [TOPIC, "doc_id", "label", "score"]
+    label = pl.Series("label", [None], dtype=judged.schema["label"]).new_from_index(0, coded.height)
+    if found.height:
+        label = label.scatter(found["rk:row"], found["label"])
     score = pl.lit(None, dtype=rows.schema["score"]).alias("score")
-    return pl.concat([table.select(columns), missed.with_columns(score).select(columns)]), topics
+    columns = [TOPIC, "doc_id", "label", "score"]
+    table = coded.with_columns(label).select(columns)
+    return pl.concat([table, missed.with_columns(score).select(columns)]), topics

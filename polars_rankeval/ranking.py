@@ -48,7 +48,11 @@ def query_code(schema: pl.Schema, columns: list[str]) -> QueryCode:
 
 def normalise(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """The score with one zero: -0.0 becomes 0.0."""
-    return score + 0.0 if dtype.is_float() else score
+    if not dtype.is_float():
+        return score
+    # Not score + 0.0, which the optimiser takes for the score itself.
+    zero = pl.lit(0.0, dtype=dtype)
+    return pl.when(score == 0).then(zero).otherwise(score).alias(score.meta.output_name())
 
 
 def descending_code(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:

@@ -96,7 +96,7 @@ def main() -> None:
         for name, body in {"rankeval trec": OURS, "pytrec_eval": PEER}.items():
             runs = [measure(body, files) for _ in range(args.times)]
             results[name] = min(r[0] for r in runs), min(r[1] for r in runs), runs[0][2]
-            seconds, peak, values = results[name]
+            seconds, peak, _ = results[name]
             print(f"| {name} | {seconds:.1f} | {peak:.2f} |", flush=True)
     (ours, our_peak, mine), (peer, peer_peak, theirs) = results.values()
     # Their rounding of recall points is that of version 9.

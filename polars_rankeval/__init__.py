@@ -31,6 +31,7 @@ from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
 from polars_rankeval.svmlight import from_groups, scan_svmlight, write_svmlight
 from polars_rankeval.trec import scan_qrels, scan_run
+from polars_rankeval.trec_writers import write_qrels, write_run
 
 __version__ = "0.1.0"
 
@@ -68,5 +69,7 @@ __all__ = [
     "success",
     "tie_blocks",
     "unmatched",
+    "write_qrels",
+    "write_run",
     "write_svmlight",
 ]

@@ -148,9 +148,7 @@ def _side(
     if part == "score" and schema[value] == pl.Boolean:
         msg = f"score column {value!r} has dtype Boolean, but a score is a number"
         raise RankEvalError(msg)
-    nulls = refuse(
-        frame, columns.keys, [*query_checks(columns.keys), *doc_checks(doc)], schema
-    )
+    nulls = refuse(frame, columns.keys, [*query_checks(columns.keys), *doc_checks(doc)], schema)
     return guarded(frame, nulls, refuse_duplicates(frame, columns, schema))
 
 

@@ -41,6 +41,8 @@ class Options:
     weight: str | None = None
     #: weight of the row, which measures take into account
     row_weight: str | None = None
+    #: documents are known to stand once in a query
+    unique: bool = False
 
 
 def per_query_plan(
@@ -111,8 +113,9 @@ def per_query_plan(
     if ties == "order":
         frame, tie = frame.with_row_index(TIE), pl.col(TIE)
     if ties == "doc":
-        refusal = ck.refuse_duplicates(table, columns, frame.collect_schema())
-        frame, tie = ck.guarded(frame, refusal), _text(schema, columns.doc)
+        if not options.unique:
+            frame = ck.guarded(frame, ck.refuse_duplicates(table, columns, frame.collect_schema()))
+        tie = _text(schema, columns.doc)
     rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
     known = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
     if row_weight is None:

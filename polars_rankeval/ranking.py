@@ -47,10 +47,12 @@ def query_code(schema: pl.Schema, columns: list[str]) -> QueryCode:
 
 
 def normalise(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """The score with one zero: -0.0 becomes 0.0 (adding 0.0 would not do: Polars may skip that)."""
+    """The score with one zero: -0.0 becomes 0.0."""
     if not dtype.is_float():
         return score
-    return pl.when(score == 0).then(pl.lit(0, dtype=dtype)).otherwise(score)
+    # Not score + 0.0, which the optimiser takes for the score itself.
+    zero = pl.lit(0.0, dtype=dtype)
+    return pl.when(score == 0).then(zero).otherwise(score).alias(score.meta.output_name())
 
 
 def descending_code(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:

@@ -128,7 +128,7 @@ def scan_run(
 def scan_qrels(
     source: TrecSource | Source, *, columns: Mapping[str, str] | None = None
 ) -> pl.LazyFrame:
-    """Read TREC relevance judgements lazily: `query iteration document label` on each line.
+    r"""Read TREC relevance judgements lazily: `query iteration document label` on each line.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def scan_qrels(
     Examples
     --------
     >>> import polars_rankeval as rk
-    >>> rk.scan_qrels(b"# judged in June\\nq1 0 d7 2").collect()
+    >>> rk.scan_qrels(b"# judged in June\nq1 0 d7 2").collect()
     shape: (1, 3)
     ┌──────────┬────────┬───────┐
     │ query_id ┆ doc_id ┆ label │
@@ -171,7 +171,7 @@ def _records(source: TrecSource, form: _Format, wanted: Sequence[str]) -> pl.Laz
     if isinstance(source, bytes) and not source.strip():
         source = b"#"  # Polars takes no empty bytes
     lines = pl.scan_lines(
-        source if isinstance(source, str | Path | bytes) else list(source),
+        source if isinstance(source, str | Path | bytes) else [str(path) for path in source],
         name=_LINE,
         include_file_paths=_FILE,
     )

@@ -9,14 +9,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from polars_rankeval.checks import guarded, plural, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
-from polars_rankeval.judge import judge, unmatched
 from polars_rankeval.measures.names import SPECS, Measure
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
-from polars_rankeval.trec import last_tag, scan_qrels, scan_run, undecodable
+from polars_rankeval.plan import Options, per_query_plan
+from polars_rankeval.table import Columns
+from polars_rankeval.trec import last_tag, scan_qrels, undecodable
+from polars_rankeval.trec_batches import TOPIC, ScatteredError, judged_part, parts, whole
 
-_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_OFFICIAL = (
+    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+)
 _SET = "set_P set_recall set_relative_P set_map set_F"
 NICKNAMES: dict[str, tuple[str, ...]] = {
     "official": tuple(_OFFICIAL.split()),
@@ -86,10 +91,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("-q", action="store_true", dest="topics", help="print the values of each topic too")
-    add("-c", action="store_true", dest="complete", help="average over all topics of the judgements")
+    add(
+        "-c", action="store_true", dest="complete", help="average over all topics of the judgements"
+    )
     add("-l", type=_positive, default=1, dest="level", metavar="N", help="least relevant label (1)")
     add("-M", type=_positive, dest="depth", metavar="N", help="documents to read of each topic")
-    add("-N", type=int, default=0, dest="collection", metavar="N", help="documents of the collection")
+    add(
+        "-N",
+        type=int,
+        default=0,
+        dest="collection",
+        metavar="N",
+        help="documents of the collection",
+    )
     add("-J", action="store_true", dest="judged", help="drop documents without a judgement")
     add("-n", action="store_false", dest="summary", help="print no means")
     add(
@@ -118,36 +132,26 @@ def _output(options: argparse.Namespace) -> list[str]:
     """The lines to print."""
     lines = _lines(options)
     run = sys.stdin.buffer.read() if options.run == "-" else options.run
-    judged = scan_qrels(options.qrels).collect()
-    retrieved = scan_run(run).collect()
-    if options.v9:
-        retrieved = retrieved.with_columns(pl.col("score").cast(pl.Float32))
-    others = unmatched(retrieved, judged).filter(only_in="qrels").collect().height
-    if others == judged["query_id"].n_unique():
+    judged = _judgements(options.qrels)
+    try:
+        found = [_values(rows, judged, lines, options) for rows in parts(run)]
+    except ScatteredError:
+        found = [_values(whole(run), judged, lines, options)]
+    values = pl.concat(found) if found else None
+    if values is None or values.is_empty():
         msg = f"no topic of {options.run} is judged in {options.qrels}"
         raise RankEvalError(msg)
-    if others and not options.complete:
-        topics = "1 topic" if others == 1 else f"{others} topics"
-        print(f"rankeval trec: {topics} of {options.qrels} not in the run; -c counts them as 0", file=sys.stderr)
-    missing = "keep" if options.complete else "drop"
-    table = judge(retrieved, judged, missing=missing).collect()
-    del retrieved
-    if options.depth is not None:
-        table = _cut(table, options.depth)
-
-    measures = [line.measure for line in lines if line.measure is not None]
-    values = pl.DataFrame({"query_id": table["query_id"].unique().sort()})
-    if measures:
-        values = per_query(table, *measures, ties="doc", judged_only=options.judged)
-    answered = table.group_by("query_id").agg(pl.col("score").count() > 0)
-    values = _unanswered(values.join(answered, on="query_id", maintain_order="left"), lines, v9=options.v9)
-    output: list[str] = []
-    if options.topics:
-        for line in lines:
-            if line.trec == "relstring":
-                texts = _relevance_strings(table, line, judged_only=options.judged)
-                values = values.join(texts, on="query_id", how="left", maintain_order="left")
-        output += _topic_lines(values, [x for x in lines if x.per_topic])
+    missing = judged.join(values, on="query_id", how="anti")
+    if missing.height and options.complete:
+        values = pl.concat([values, _unanswered(missing, lines, options, values.schema)])
+    elif missing.height:
+        count = plural(missing["query_id"].n_unique(), "topic")
+        print(
+            f"rankeval trec: {count} of {options.qrels} not in the run; -c counts them as 0",
+            file=sys.stderr,
+        )
+    values = values.sort("query_id")
+    output = _topic_lines(values, [x for x in lines if x.per_topic]) if options.topics else []
     if options.summary:
         output += [
             f"{line.name:<22}\tall\t{last_tag(run) if line.trec == 'runid' else _mean(values, line)}\n"
@@ -155,6 +159,64 @@ def _output(options: argparse.Namespace) -> list[str]:
             if line.trec != "relstring"
         ]
     return output
+
+
+def _judgements(qrels: str) -> pl.DataFrame:
+    """All judgements, each document once in a topic."""
+    judged = scan_qrels(qrels)
+    schema = judged.collect_schema()
+    columns = Columns(["query_id"], "doc_id", "label", [], [])
+    return guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
+
+
+def _values(
+    rows: pl.DataFrame, judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace
+) -> pl.DataFrame:
+    """One row per judged topic of a part of the run, with the columns that the lines show."""
+    if options.v9:
+        rows = rows.with_columns(pl.col("score").cast(pl.Float32))
+    table, topics = judged_part(rows, judged)
+    if options.depth is not None:
+        table = _cut(table, options.depth)
+    values = topics
+    measures = [line.measure for line in lines if line.measure is not None]
+    if measures and topics.height:
+        plan = per_query_plan(
+            table.lazy(),
+            Columns([TOPIC], "doc_id", "label", ["score"], []),
+            "score",
+            Options(list(dict.fromkeys(measures)), "doc", "zero", options.judged, unique=True),
+            span=(0, int(topics[TOPIC].item(-1))),
+            at_hand=True,
+        )
+        values = values.join(plan.collect(), on=TOPIC)
+    elif measures:
+        values = values.with_columns(pl.lit(0.0).alias(str(m)) for m in dict.fromkeys(measures))
+    for line in lines:
+        if line.trec == "relstring" and options.topics:
+            texts = _relevance_strings(table, line, judged_only=options.judged)
+            values = values.join(texts, on=TOPIC, how="left")
+    return values.drop(TOPIC)
+
+
+def _unanswered(
+    judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace, schema: pl.Schema
+) -> pl.DataFrame:
+    """The row of each topic that the run does not answer: 0 where a formula would make something of nothing."""
+    measures = {str(line.measure): line for line in lines if line.measure is not None}
+    table = judged.with_columns(pl.lit(None, dtype=pl.Float64).alias("score"))
+    values = table.select("query_id").unique()
+    if measures:
+        asked = [line.measure for line in measures.values() if line.measure is not None]
+        values = per_query(table, *asked, ties="doc", judged_only=options.judged)
+    zero = [
+        name
+        for name, line in measures.items()
+        if line.trec == "utility" or (options.v9 and line.trec not in _KEPT_9)
+    ]
+    values = values.with_columns(pl.lit(0.0).alias(name) for name in zero)
+    texts = [name for name in schema if name not in values.columns]
+    return values.with_columns(pl.lit("").alias(name) for name in texts).select(schema.names())
 
 
 def _lines(options: argparse.Namespace) -> list[Line]:
@@ -179,9 +241,7 @@ def _lines(options: argparse.Namespace) -> list[Line]:
         if name in _TEXTS:
             lines.append(Line(name if parameters is None else f"{name}_{parameters}", name))
             continue
-        lines += [
-            Line(m.line, name, _measure(m, options)) for m in trec_measures(name, parameters)
-        ]
+        lines += [Line(m.line, name, _measure(m, options)) for m in trec_measures(name, parameters)]
     return lines
 
 
@@ -206,27 +266,12 @@ def _measure(trec: TrecMeasure, options: argparse.Namespace) -> Measure:
 def _cut(table: pl.DataFrame, depth: int) -> pl.DataFrame:
     """Only the first rows of each topic stay retrieved; all judgements stay."""
     return _in_order(table).with_columns(
-        pl.when(pl.int_range(pl.len()).over("query_id") < depth).then("score").alias("score")
+        pl.when(pl.int_range(pl.len()).over(TOPIC) < depth).then("score").alias("score")
     )
 
 
 def _in_order(table: pl.DataFrame) -> pl.DataFrame:
-    return table.sort(
-        "query_id", "score", "doc_id", descending=[False, True, True], nulls_last=True
-    )
-
-
-def _unanswered(values: pl.DataFrame, lines: list[Line], *, v9: bool) -> pl.DataFrame:
-    """A topic that the run does not answer has 0 where a formula would make something of nothing."""
-    zero = {
-        str(line.measure)
-        for line in lines
-        if line.measure is not None
-        and (line.trec == "utility" or (v9 and line.trec not in _KEPT_9))
-    }
-    return values.with_columns(
-        pl.when("score").then(name).otherwise(0.0).alias(name) for name in sorted(zero)
-    ).drop("score")
+    return table.sort(TOPIC, "score", "doc_id", descending=[False, True, True], nulls_last=True)
 
 
 def _relevance_strings(table: pl.DataFrame, line: Line, *, judged_only: bool) -> pl.DataFrame:
@@ -251,8 +296,8 @@ def _relevance_strings(table: pl.DataFrame, line: Line, *, judged_only: bool) ->
     if judged_only:
         rows = rows.filter(label >= 0)
     return (
-        rows.filter(pl.int_range(pl.len()).over("query_id") < first)
-        .group_by("query_id", maintain_order=True)
+        rows.filter(pl.int_range(pl.len()).over(TOPIC) < first)
+        .group_by(TOPIC)
         .agg(character.str.join("").alias(line.name))
     )
 
@@ -278,7 +323,7 @@ def _mean(values: pl.DataFrame, line: Line) -> str:
     """The number of the last lines: a sum, a mean or a geometric mean."""
     column = values[str(line.measure)]
     if line.trec in _SUMMED:
-        return _shown(line, column.sum())
+        return _shown(line, float(column.sum()))
     if line.measure is not None and line.measure.geometric:
         floored = pl.DataFrame(column.alias("v")).select(
             pl.col("v").clip(lower_bound=GEOMETRIC_FLOOR).log().mean().exp()

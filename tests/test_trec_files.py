@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
+from polars_rankeval.trec_batches import ScatteredError, parts, whole
 
 ENGINES = ["in-memory", "streaming"]
 TEXT = b"q1 Q0 d1 1 0.5 x\r\n\r\n\n# c d e f g h\n \t# c\n  q1\tQ0 \t d2 2 -1e-3 x extra\nq2 Q0 d1 1 inf y"
@@ -118,7 +121,7 @@ def fields(line: str) -> tuple[str, str, float] | None:
         if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4]
         else float("nan")
     )
-    if score != score or not parts[4].isascii():
+    if math.isnan(score) or not parts[4].isascii():
         raise ValueError
     return parts[0], parts[2], score
 
@@ -134,3 +137,81 @@ def test_mutated_lines_are_read_right_or_refused(lines: list[bytes]) -> None:
             rk.scan_run(data).collect()
     else:
         assert rk.scan_run(data).collect().rows() == rows
+
+
+@pytest.mark.parametrize("ties", ["doc", "order"])
+def test_what_is_written_evaluates_to_the_same(ties: Any, tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "query_id": ["q1"] * 4 + ["q2"] * 3,
+            "doc_id": ["a", "b", "c", "d", "a", "b", "c"],
+            "label": [1, None, -1, 0, None, 2, 1],
+            "score": [0.1 + 0.2, 1e-300, 0.30000000000000004, None, float("inf"), -0.0, 0.0],
+        }
+    )
+    rk.write_run(table, tmp_path / "run", ties=ties)
+    rk.write_qrels(table, tmp_path / "qrels")
+    lines = (tmp_path / "run").read_text().splitlines()
+    assert [line.split(" ")[3] for line in lines] == ["1", "2", "3"] * 2
+    again = rk.judge(rk.scan_run(tmp_path / "run"), rk.scan_qrels(tmp_path / "qrels"))
+    for policy in ("doc", "block"):
+        wanted = rk.per_query(table, "AP", "nDCG", "Judged", ties=policy)
+        assert_frame_equal(
+            rk.per_query(again, "AP", "nDCG", "Judged", ties=policy).collect(), wanted
+        )
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "#a", "a\n", None])
+def test_ids_that_no_line_can_hold(bad: str | None, tmp_path: Path) -> None:
+    table = pl.DataFrame({"query_id": [bad], "doc_id": ["d"], "score": [1.0], "label": [1]})
+    with pytest.raises(rk.RankEvalError, match="'query_id'"):
+        rk.write_run(table, tmp_path / "run")
+    with pytest.raises(rk.RankEvalError, match="'query_id'"):
+        rk.write_qrels(table, tmp_path / "qrels")
+    with pytest.raises(rk.RankEvalError, match="whole numbers"):
+        rk.write_qrels(table.with_columns(query_id=pl.lit("q"), label=1.5), tmp_path / "qrels")
+
+
+TIDY = st.tuples(
+    st.sampled_from(["1", "2", "3"]),
+    st.sampled_from(["a", "b#1", '"c', "é"]),
+    st.sampled_from(
+        [
+            "0.5",
+            "1e-3",
+            "-2",
+            "+1",
+            "inf",
+            "1e400",
+            ".5",
+            "1d",
+            "0x1",
+            "nan",
+            "1_0",
+            " 1",
+            "",
+            "'1'",
+        ]
+    ),
+    st.sampled_from([" ", " ", " ", " ", "  ", "\t"]),
+    st.sampled_from(["t", "t", "t", "t more", "", "t "]),
+)
+
+
+@settings(max_examples=150)
+@given(rows=st.lists(TIDY, min_size=1, max_size=6))
+def test_parts_of_a_run_are_the_run(rows: list[tuple[str, ...]], tmp_path_factory: Any) -> None:
+    path = tmp_path_factory.mktemp("run") / "run"
+    path.write_text("".join(f"{q} Q0 {d} 1{gap}{s} {tag}\n" for q, d, s, gap, tag in rows))
+    try:
+        wanted = rk.scan_run(path).collect()
+    except rk.RankEvalError:
+        with pytest.raises(rk.RankEvalError, match="line "):
+            list(parts(str(path)))
+        return
+    try:
+        got = pl.concat(list(parts(str(path))))
+    except ScatteredError:
+        got = whole(str(path))
+        wanted = wanted.sort("query_id", maintain_order=True)
+    assert_frame_equal(got, wanted)

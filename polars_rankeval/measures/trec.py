@@ -5,14 +5,12 @@ Most read single positions, and have no expected value over tied rows here: they
 
 from __future__ import annotations
 
-
 import polars as pl
 
 from polars_rankeval.measures.precision import interpolated, precision_sum
 from polars_rankeval.measures.weighted import log_discount
 from polars_rankeval.terms import (
     POOLED,
-
     Gains,
     Terms,
     gained,
@@ -22,6 +20,7 @@ from polars_rankeval.terms import (
 )
 
 _EPSILON = 1e-5
+_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def query_count(t: Terms) -> pl.Expr:
@@ -106,7 +105,7 @@ def interpolated_by_count(t: Terms, *, recall: float, version: int = 10) -> pl.E
 
 
 def interpolated_mean(
-    t: Terms, *, points: tuple[float, ...] = tuple(i / 10 for i in range(11)), version: int = 10
+    t: Terms, *, points: tuple[float, ...] = _TENTHS, version: int = 10
 ) -> pl.Expr:
     """Mean of the interpolated precision at several points."""
     total: pl.Expr = pl.lit(0.0)
@@ -152,9 +151,7 @@ def ndcg_at_relevant(t: Terms, *, gains: Gains = ()) -> pl.Expr:
     inside = total_weight(
         t, log_discount, beside.lo - 1, pl.min_horizontal(t.lo, beside.hi), where=beside.hi > 0
     )
-    at_row = t.sum_through(value) / (
-        beside.above(_ideal_discounted) + beside.gain * inside
-    )
+    at_row = t.sum_through(value) / (beside.above(_ideal_discounted) + beside.gain * inside)
     positive = gained(t.label, gains) > 0
     found = t.sum(pl.when(positive).then(1.0).otherwise(0.0))
     everywhere = ideal.sum(1.0)
@@ -208,5 +205,3 @@ def accuracy(t: Terms, *, k: int | None = None) -> pl.Expr:
     others = (t.n if k is None else pl.min_horizontal(t.n, k)) - found
     wrong = t.sum(inside * (t.lo - t.through))
     return pl.when((found > 0) & (others > 0)).then(1 - wrong / (found * others))
-
-

@@ -65,6 +65,13 @@ def test_malformed_line(line: str, part: str, tmp_path: Path) -> None:
     assert line in str(error.value)
 
 
+def test_braces_in_the_path(tmp_path: Path) -> None:
+    path = tmp_path / "a{}b[1].svm"
+    path.write_text("x qid:1\n")
+    with pytest.raises(rk.RankEvalError, match=r"a\{\}b\[1\].svm, line 1: "):
+        rk.scan_svmlight(path).collect()
+
+
 def test_columns_not_used_are_not_parsed(tmp_path: Path) -> None:
     path = tmp_path / "train.svm"
     path.write_text("1 qid:1 1:two 2:3\n")

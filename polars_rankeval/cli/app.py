@@ -10,14 +10,28 @@ from typing import Annotated, Any
 
 import polars as pl
 from cyclopts import App, CycloptsError, Parameter
-from cyclopts.validators import Number
 
 import polars_rankeval as rk
-from polars_rankeval._typing import NoRelevant, Ties
-from polars_rankeval.catalogue import Entry, edge_values, entries, example
+from polars_rankeval._typing import Ties
+from polars_rankeval.catalogue import entries, example
 from polars_rankeval.cli import OK, TREC
+from polars_rankeval.cli.explain import edges, explanation
 from polars_rankeval.cli.inputs import STDIN, open_source, row_count
-from polars_rankeval.cli.output import Format, deliver, save, show
+from polars_rankeval.cli.options import (
+    By,
+    Digits,
+    Doc,
+    Label,
+    Measures,
+    NoRelevantOption,
+    Output,
+    Query,
+    Score,
+    Sources,
+    Style,
+    TiesOption,
+)
+from polars_rankeval.cli.output import deliver, save, show
 from polars_rankeval.cli.work import work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import SVMLIGHT
@@ -56,63 +70,6 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
-
-Sources = Annotated[
-    list[str],
-    Parameter(
-        name="SOURCE", help="Files, a glob, a directory or table, - for standard input, or sample."
-    ),
-]
-Measures = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name=["--measure", "-m"],
-        help="A measure, such as nDCG@10; repeat it for several. See: rankeval measures",
-    ),
-]
-Query = Annotated[
-    tuple[str, ...],
-    Parameter(name="--query", help="Column of the query; repeat it for a key of several."),
-]
-Doc = Annotated[str, Parameter(name="--doc", help="Column of the document, read by --ties doc.")]
-Label = Annotated[
-    str, Parameter(name="--label", help="Column of the judgement; empty for not judged.")
-]
-Score = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--score",
-        help="Column to rank by, larger first, empty for not retrieved; repeat it to compare.",
-    ),
-]
-By = Annotated[
-    tuple[str, ...],
-    Parameter(name="--by", help="Column of groups to tell apart; repeatable.", show_default=False),
-]
-TiesOption = Annotated[Ties, Parameter(name="--ties", help="What tied scores mean.")]
-NoRelevantOption = Annotated[
-    NoRelevant,
-    Parameter(
-        name="--no-relevant", help="Value for a query without relevant rows, where it is undefined."
-    ),
-]
-Output = Annotated[
-    Path | None,
-    Parameter(
-        name=["--output", "-o"],
-        help="File to write: .parquet, .csv, .json, .md, .ndjson or .arrow. It appears when it is complete.",
-        show_default=False,
-    ),
-]
-Style = Annotated[Format, Parameter(name="--format", help="How to print.")]
-Digits = Annotated[
-    int,
-    Parameter(
-        name="--digits",
-        validator=Number(gte=0, lte=17),
-        help="Decimals in tables; csv and json have 12, other files have all.",
-    ),
-]
 
 
 def run(args: list[str]) -> int:
@@ -308,37 +265,10 @@ def measures(
         return OK
     asked = _parsed(names, example)
     if format != "table":
-        show(pl.DataFrame([_edges(m) for m in asked]), format, 4)
+        show(pl.DataFrame([edges(m) for m in asked]), format, 4)
         return OK
-    print("\n\n".join(_explanation(measure) for measure in asked))
+    print("\n\n".join(explanation(measure) for measure in asked))
     return OK
-
-
-def _edges(measure: Measure) -> dict[str, Any]:
-    return {"measure": str(measure), **edge_values(measure)}
-
-
-def _explanation(measure: Measure) -> str:
-    entry = Entry.of(measure.name)
-    text = [
-        entry.usage if not measure.params and measure.k is None else f"{measure}, of {entry.usage}"
-    ]
-    text.append(f"  {entry.formula}")
-    if entry.parameters:
-        text.append("\nParameters, as in " + f"{entry.name}({entry.parameters[0][0]}=...)")
-        for name, default, words in entry.parameters:
-            shown = "any label above 0" if name == "rel" else default
-            text.append(f"  {name:<10} {words}; default: {shown}")
-    if entry.aliases:
-        text.append(f"\nAlso called\n  {', '.join(entry.aliases)}")
-    text.append(f"\nWhat {measure} gives")
-    for edge, value in edge_values(measure).items():
-        text.append(f"  {edge:<32} {'null' if value is None else f'{value:.4f}'}")
-    if entry.undefined:
-        text.append(
-            "  Without a relevant row it is undefined: --no-relevant says what it is then (zero)."
-        )
-    return "\n".join(text)
 
 
 @app.command(

@@ -259,7 +259,9 @@ class Measure:
                 msg = f"{known} needs its parameter {parameter}, as in {known}({parameter}=0.9)"
                 raise RankEvalError(msg)
         if "gains" in params and params.get("gain") == "exp2":
-            msg = f"{known}: gains= says what labels gain, gain=exp2 something else: give one of them"
+            msg = (
+                f"{known}: gains= says what labels gain, gain=exp2 something else: give one of them"
+            )
             raise RankEvalError(msg)
         if known == "rbp" and any(g < 0 for _, g in params.get("gains", ())):
             msg = "rbp: a gain must be at least 0"

@@ -9,7 +9,8 @@ import polars as pl
 
 from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.table import choice, scan
+from polars_rankeval.sources import scan
+from polars_rankeval.table import choice
 
 _ORDERS = ("order", "doc")
 

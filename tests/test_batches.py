@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import TIES
-from panel import PANEL
 from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
+from oracle import TIES
+from panel import PANEL
 from polars_rankeval.batches import Seen, whole_queries
 from strategies import Table, tables
 from ways import WAYS, Way

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
-from oracle import TIES
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
+from oracle import TIES
 from test_batches import FEW, NAMES, assert_same, table
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars_rankeval as rk
 import pytest
-from panel import PANEL
 from polars.testing import assert_frame_equal
+
+import polars_rankeval as rk
+from panel import PANEL
 
 pytest.importorskip("pyspark")
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]

@@ -198,8 +198,8 @@ def refuse_duplicates(table: pl.LazyFrame, columns: Columns, schema: pl.Schema) 
 
 
 def guarded(table: pl.LazyFrame, *refusals: pl.LazyFrame) -> pl.LazyFrame:
-    """`table`, whose plan runs the refusals too: rows that never come tie them to it."""
-    return pl.concat([table, *refusals])
+    """`table`, whose plan runs the refusals too: rows that never come tie them to it, before its own, so that head() cannot do without."""
+    return pl.concat([*refusals, table])
 
 
 def example(frame: pl.DataFrame, keys: list[str]) -> str:

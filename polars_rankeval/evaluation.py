@@ -210,6 +210,7 @@ def evaluate(
         no_relevant=no_relevant,
         judged_only=judged_only,
         weight=weight,
+        means=True,
     )
     queries = _batched(
         table,
@@ -309,6 +310,7 @@ def prepare(
     judged_only: bool,
     weight: str | None = None,
     row_weight: str | None = None,
+    means: bool = False,
 ) -> tuple[pl.LazyFrame, Columns, Options]:
     """Check what was asked against the schema of the table."""
     choice("ties", ties, TIES)
@@ -333,7 +335,11 @@ def prepare(
         score=score,
         by=by,
         others=[*([doc] if ties == "doc" else []), *([weight] if weight else [])],
-        output=[*map(str, options.measures), *(["score"] if len(names(score)) > 1 else [])],
+        output=[
+            *map(str, options.measures),
+            *(["score"] if len(names(score)) > 1 else []),
+            *(["queries"] if means else []),
+        ],
         weight=weight,
     )
     return lazy, columns, options

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from glob import escape, glob, has_magic
 from os.path import expanduser
 from pathlib import Path
@@ -187,6 +186,8 @@ def _reader(path: str) -> Callable[..., pl.LazyFrame]:
 def _nearest_file(file: Path) -> str:
     if not file.parent.is_dir():
         return f", nor a directory {str(file.parent)!r}"
+    from difflib import get_close_matches  # only a failure needs it
+
     near = get_close_matches(file.name, [p.name for p in file.parent.iterdir()], n=1, cutoff=0.6)
     return f"; did you mean {str(file.parent / near[0])!r}?" if near else ""
 

@@ -93,8 +93,11 @@ class Columns:
 
 
 def label_number(schema: pl.Schema, label: str) -> pl.Expr:
-    """The label column as numbers: a Boolean, or a column of nulls, is cast."""
-    return pl.col(label) if schema[label].is_numeric() else pl.col(label).cast(pl.UInt8)
+    """The label column as numbers that compare with `rel` as Float64 does: a narrower float would round `rel`."""
+    dtype = schema[label]
+    if dtype.is_float():
+        return pl.col(label).cast(pl.Float64)
+    return pl.col(label) if dtype.is_numeric() else pl.col(label).cast(pl.UInt8)
 
 
 def number(value: object, above: float = float("-inf")) -> bool:

@@ -130,6 +130,14 @@ def evaluate(
             name="--per-query", help="A row for each query instead of means.", show_default=False
         ),
     ] = False,
+    contiguous: Annotated[
+        bool,
+        Parameter(
+            name="--contiguous",
+            help="The rows of each query stand together: work in constant memory.",
+            show_default=False,
+        ),
+    ] = False,
     output: Output = None,
     format: Style = "table",
     digits: Digits = 4,
@@ -149,6 +157,7 @@ def evaluate(
         "ties": ties,
         "no_relevant": no_relevant,
         "judged_only": judged_only,
+        "contiguous": contiguous,
     }
     with _columns_by_option(query=query, doc=doc, label=label, score=score, by=by, weight=weight):
         if per_query:

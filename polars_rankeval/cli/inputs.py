@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -16,12 +17,16 @@ from polars_rankeval.files import INFER_ROWS, SVMLIGHT
 from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
 from polars_rankeval.svmlight import scan_svmlight, svmlight_features
+from polars_rankeval.trec import scan_qrels, scan_run
 
 #: Stands for the argument `-`.
 STDIN = "standard input"
 
-#: Kinds of files that only commands tell by their suffix, since functions of their own read them. TREC runs and judgements belong here.
-READERS: dict[tuple[str, ...], Callable[[list[str]], pl.LazyFrame]] = {}
+#: Kinds of files that only commands tell by their suffix, since functions of their own read them.
+READERS: dict[tuple[str, ...], Callable[[Any], pl.LazyFrame]] = {
+    (".run",): scan_run,
+    (".qrels",): scan_qrels,
+}
 
 
 def open_source(sources: Sequence[str], *, scores: Sequence[str] | None = None) -> pl.LazyFrame:

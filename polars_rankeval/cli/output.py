@@ -12,6 +12,7 @@ import polars as pl
 
 from polars_rankeval.cli.work import Note, work, written
 from polars_rankeval.errors import RankEvalError
+from polars_rankeval.trec_writers import write_qrels, write_run
 
 Format: TypeAlias = Literal["table", "markdown", "csv", "json"]
 
@@ -23,7 +24,7 @@ JOINERS = "\u200c\u200d"
 #: Significant digits that do not change from run to run.
 EXACT = 12
 
-#: What writes a plan to a file of a suffix. TREC files belong here too, beside inputs.READERS.
+#: What writes a plan to a file of a suffix.
 WRITERS: dict[str, Callable[[pl.LazyFrame, Path], object]] = {
     ".parquet": lambda lf, path: lf.sink_parquet(path),
     ".pq": lambda lf, path: lf.sink_parquet(path),
@@ -34,6 +35,8 @@ WRITERS: dict[str, Callable[[pl.LazyFrame, Path], object]] = {
     ".arrow": lambda lf, path: lf.sink_ipc(path),
     ".ipc": lambda lf, path: lf.sink_ipc(path),
     ".feather": lambda lf, path: lf.sink_ipc(path),
+    ".run": write_run,
+    ".qrels": write_qrels,
 }
 
 

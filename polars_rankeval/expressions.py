@@ -226,7 +226,7 @@ def cg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
-    gains: Mapping[float, float] | None = None,
+    gains: Mapping[Any, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Cumulated gain: the sum of the gains of the first k rows.
@@ -250,7 +250,7 @@ def dcg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
-    gains: Mapping[float, float] | None = None,
+    gains: Mapping[Any, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Discounted cumulated gain: the sum over the first k rows of gain / log2(position + 1).
@@ -275,7 +275,7 @@ def ndcg(
     *,
     k: int | None = None,
     gain: Gain = "linear",
-    gains: Mapping[float, float] | None = None,
+    gains: Mapping[Any, float] | None = None,
     **shared: Unpack[Shared],
 ) -> pl.Expr:
     """Normalised DCG: DCG@k divided by the DCG@k of all rows of the query, retrieved or not, in descending order of label.

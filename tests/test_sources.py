@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.dataset as pds  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.dataset as pds
 import pytest
 from polars.testing import assert_frame_equal
 

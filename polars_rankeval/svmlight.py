@@ -14,7 +14,7 @@ from polars_rankeval.files import require_content
 from polars_rankeval.sources import scan
 from polars_rankeval.table import Columns
 
-_LINE, _NUMBER = "rk:line", "rk:number"
+_LINE, _NUMBER, _BODY, _COMMENT = "rk:line", "rk:number", "rk:body", "rk:comment"
 
 
 def scan_svmlight(
@@ -103,8 +103,8 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
         require_content(path)
     line = pl.col(_LINE)
     # Cut at the comment first: then a feature is found by its text alone, which is far faster than a pattern from the start of the line.
-    parts = line.str.splitn("#", 2).struct
-    body, comment = parts.field("field_0"), parts.field("field_1").str.strip_chars()
+    cut = line.str.splitn("#", 2).struct.rename_fields([_BODY, _COMMENT]).struct.unnest()
+    body, comment = pl.col(_BODY), pl.col(_COMMENT).str.strip_chars()
     docid = comment.str.extract(r"^docid\s*[=:]\s*(\S+)")
 
     def value(
@@ -124,6 +124,7 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
     return (
         pl.scan_lines(path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False)
         .filter(line.str.contains(r"^\s*[^\s#]"))
+        .with_columns(cut)
         .select(
             value(r"^\s*\S+\s+qid:", pl.Int64, form).alias("query_id"),
             pl.coalesce(docid, pl.when(comment != "").then(comment)).alias("doc_id"),

@@ -134,7 +134,7 @@ class Terms(ABC):
 
     @abstractmethod
     def stop_in_block(self, stop: pl.Expr, weight: Weight) -> pl.Expr:
-        """Expected weight of the position where a user who enters the block stops, on its first row.
+        """Expected weight of the position where a user who enters the block stops, on its first counted row.
 
         `stop` is the probability that a counted row satisfies the user. Zero on the other rows of the block.
         """

@@ -15,7 +15,7 @@ from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_run
 
 #: Rows of a part, unless a topic has more.
-ROWS = 800_000
+ROWS = 600_000
 #: Integer that stands for the topic within a part.
 TOPIC = "topic"
 

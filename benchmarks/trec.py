@@ -99,11 +99,11 @@ def main() -> None:
             seconds, peak, _ = results[name]
             print(f"| {name} | {seconds:.1f} | {peak:.2f} |", flush=True)
     (ours, our_peak, mine), (peer, peer_peak, theirs) = results.values()
-    # Their rounding of recall points is that of version 9.
+    # Their rounding of recall points is that of version 9; the last digit printed depends on the order of a sum.
     wrong = [
         name
         for name, value in theirs.items()
-        if not name.startswith("iprec") and abs(mine[name] - value) > 1e-4
+        if not name.startswith("iprec") and abs(mine[name] - value) > 1.5e-4
     ]
     if wrong:
         sys.exit(f"not the same: {[(name, mine[name], theirs[name]) for name in wrong]}")

@@ -15,7 +15,7 @@ from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_run
 
 #: Rows of a part, unless a topic has more.
-ROWS = 500_000
+ROWS = 600_000
 #: Integer that stands for the topic within a part.
 TOPIC = "topic"
 
@@ -145,9 +145,8 @@ def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
     pairs = coded.select(pair).to_series()
     here = judged.join(topics, on="query_id").select(TOPIC, "doc_id", "label", pair)
     # The row of each judged document: the few are looked for among the many, which stay where they are.
-    found = here.join(pairs.to_frame().with_row_index("rk:row"), on="rk:pair", how="left")
-    missed = found.filter(pl.col("rk:row").is_null())
-    found = found.filter(pl.col("rk:row").is_not_null())
+    found = pairs.to_frame().with_row_index("rk:row").join(here, on="rk:pair")
+    missed = here.join(found, on="rk:pair", how="anti")
     ordered = pairs.sort()
     if (
         (ordered == ordered.shift(1)).any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -324,13 +325,12 @@ def _mean(values: pl.DataFrame, line: Line) -> str:
     column = values[str(line.measure)]
     if line.trec in _SUMMED:
         return _shown(line, float(column.sum()))
-    if line.measure is not None and line.measure.geometric:
-        floored = pl.DataFrame(column.alias("v")).select(
-            pl.col("v").clip(lower_bound=GEOMETRIC_FLOOR).log().mean().exp()
-        )
-        return _shown(line, floored.item())
-    mean = column.mean()
-    return _shown(line, mean if isinstance(mean, float) else 0.0)
+    geometric = line.measure is not None and line.measure.geometric
+    if geometric:
+        column = column.clip(lower_bound=GEOMETRIC_FLOOR).log()
+    # Summed one topic after the other, as trec_eval does: the last digit printed may depend on it.
+    mean = float(column.cum_sum().item(-1)) / column.len()
+    return _shown(line, math.exp(mean) if geometric else mean)
 
 
 def _shown(line: Line, value: float) -> str:

@@ -83,7 +83,7 @@ def test_a_frame_comes_back_as_it_is() -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(rk.RankEvalError, match="no such file"):
         rk.scan(tmp_path / "nothing.parquet").collect()
 
 

@@ -129,18 +129,18 @@ def _ahead(
 ) -> Iterator[pl.DataFrame]:
     """Map in order, `workers` values at a time: parts of a plan run on one core, and another plan can have the others."""
     running: deque[Future[pl.DataFrame]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for value in values:
-                running.append(pool.submit(function, value))
-                del value  # not held while it waits for the next one
-                if len(running) == workers:
-                    yield running.popleft().result()
-            while running:
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for value in values:
+            running.append(pool.submit(function, value))
+            del value  # not held while it waits for the next one
+            if len(running) == workers:
                 yield running.popleft().result()
-        finally:
-            for future in running:
-                future.cancel()
+        while running:
+            yield running.popleft().result()
+    finally:
+        # Without waiting: a plan that wants no more rows may drop this generator in a thread of the pool, which cannot wait for itself.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def whole_queries(frames: Iterable[pl.DataFrame], query: list[str]) -> Iterator[pl.DataFrame]:

@@ -189,7 +189,7 @@ def _schema(table: StructType, task: Task) -> StructType:
     for name in task.schema:
         if name in columns.keys:
             fields.append(StructField(name, table[name].dataType))
-        elif name == QUERY_WEIGHT:
+        elif name == QUERY_WEIGHT and weight is not None:
             fields.append(StructField(name, table[weight].dataType))
         else:
             dtype = StringType() if task.schema[name] == pl.String else DoubleType()

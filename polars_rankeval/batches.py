@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from typing import TypeAlias, TypeVar
 
@@ -236,10 +236,11 @@ def _contiguous(coded: Coded, task: Task) -> pl.DataFrame:
     several = len(columns.scores) > 1
     results = []
     for score in columns.scores:
-        plan = partial(per_query_plan, coded.batch.lazy(), dense, score, task.options, at_hand=True)
         try:
             # The engine for data in memory: less to set up for each batch.
-            values = plan(span=(0, rankings.height - 1)).collect(engine="in-memory")
+            values = per_query_plan(
+                coded.batch.lazy(), dense, score, task.options, at_hand=True
+            ).collect(engine="in-memory")
         except RankEvalError:
             _explain(coded.batch, task)
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -382,11 +382,8 @@ def _batched(
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:
     """The plan for each score column, one below the other."""
-    span, at_hand = _span(table, columns), isinstance(table, pl.DataFrame)
-    plans = [
-        per_query_plan(lazy, columns, s, options, span=span, at_hand=at_hand)
-        for s in columns.scores
-    ]
+    at_hand = isinstance(table, pl.DataFrame)
+    plans = [per_query_plan(lazy, columns, s, options, at_hand=at_hand) for s in columns.scores]
     if len(plans) == 1:
         return plans[0]
     return pl.concat(
@@ -399,19 +396,6 @@ def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Option
 
 def _score_column(columns: Columns) -> list[str]:
     return ["score"] if len(columns.scores) > 1 else []
-
-
-def _span(table: Any, columns: Columns) -> tuple[int, int] | None:
-    """Least and largest query code where the rows are at hand and looking costs nothing: they may halve the sort keys."""
-    if not isinstance(table, pl.DataFrame) or len(columns.keys) != 1 or table.is_empty():
-        return None
-    if not columns.shown:
-        return 0, 0
-    query = table[columns.keys[0]]
-    if not query.dtype.is_integer() or query.dtype in (pl.UInt64, pl.Int128, pl.UInt128):
-        return None
-    low, high = cast("int | None", query.min()), cast("int | None", query.max())
-    return None if low is None or high is None else (low, high)
 
 
 def _mean_of(measure: Measure, *, weighted: bool) -> pl.Expr:

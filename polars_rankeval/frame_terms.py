@@ -10,16 +10,20 @@ import polars as pl
 
 from polars_rankeval._typing import Ties
 from polars_rankeval.checks import CODE
-from polars_rankeval.ranking import HI, KEY, LABEL, LO, N, Rows, changed
+from polars_rankeval.ranking import (
+    COUNT,
+    HI,
+    KEY,
+    LABEL,
+    LO,
+    N,
+    Rows,
+    changed,
+    relevant_name,
+    sort_key,
+)
 from polars_rankeval.terms import Beside, Gains, Level, Slots, Terms, Weight, counts, gained
 from polars_rankeval.tied_cascade import BLOCK_FIRST, stop_in_tied_blocks
-
-COUNT = "rk:count"
-
-
-def relevant_name(level: Level) -> str:
-    """Column of the number of rows of a query that count at a level."""
-    return f"rk:relevant:{level}"
 
 
 def _over_query(factor: pl.Expr) -> pl.Expr:
@@ -113,9 +117,9 @@ class Ranked:
         changes = [
             changed(CODE, 1).alias("rk:first_row"),
             changed(KEY, 1).alias(BLOCK_FIRST),
-            changed(KEY, -1).alias("rk:block_last"),
         ]
         counted = {level: counts(pl.col(LABEL), level).cast(pl.Int64) for level in self.levels}
+        last = pl.col(BLOCK_FIRST).shift(-1, fill_value=True)
         rows = rows.with_columns(
             *changes, *(c.cum_sum().alias(f"rk:so_far:{level}") for level, c in counted.items())
         )
@@ -124,7 +128,7 @@ class Ranked:
             so_far = pl.col(f"rk:so_far:{level}")
             above = pl.when(pl.col("rk:first_row")).then(so_far - c).forward_fill()
             if self.ties in ("block", "expected"):
-                through = pl.when(pl.col("rk:block_last")).then(so_far).backward_fill()
+                through = pl.when(last).then(so_far).backward_fill()
                 before = pl.when(pl.col(BLOCK_FIRST)).then(so_far - c).forward_fill()
             else:
                 through, before = so_far, so_far - c
@@ -314,13 +318,12 @@ class FrameSlots(Slots):
         return self._sums.add(value)
 
 
-def weighted_blocks(
-    rows: Rows, weight: pl.Expr, levels: list[Level], queries: pl.LazyFrame
-) -> pl.LazyFrame:
+def weighted_blocks(rows: Rows, levels: list[Level], queries: pl.LazyFrame) -> pl.LazyFrame:
     """One row per tie block: where it starts and ends, and what counts in it, in sums of weights."""
+    weight = pl.lit(1) if rows.weight is None else rows.weight
     masses = {level: f"rk:mass:{level}" for level in levels}
     blocks = (
-        rows.frame.filter(rows.score.is_not_null())
+        rows.frame.filter(rows.retrieved)
         .select(
             rows.key(),
             rows.code.alias(CODE),
@@ -370,17 +373,16 @@ def _grades(rows: Rows, gains: Gains) -> pl.LazyFrame:
     so_far = pl.col(COUNT).cum_sum()
     above = pl.when(changed(CODE, 1)).then(so_far - pl.col(COUNT)).forward_fill()
     # A label that is not above 0 has a gain only if it is given one.
-    labelled = rows.labelled(min((value for value, _ in gains if value <= 0), default=None)).select(
-        rows.code.alias(CODE), gained(rows.label.cast(pl.Float64), gains).alias(LABEL)
-    )
+    grades = rows.labels(min((value for value, _ in gains if value <= 0), default=None))
     if gains:
-        labelled = labelled.filter(pl.col(LABEL) > 0)
-    # The gains are ranked as scores are.
-    as_scores = Rows(labelled, pl.col(CODE), pl.col(LABEL), pl.col(LABEL), pl.Float64(), pl.lit(0))
+        grades = (
+            grades.with_columns(gained(pl.col(LABEL), gains).alias(LABEL))
+            .filter(pl.col(LABEL) > 0)
+            .group_by(CODE, LABEL)
+            .agg(pl.col(COUNT).sum())
+        )
     return (
-        labelled.group_by(CODE, LABEL)
-        .agg(pl.len().cast(pl.Int64).alias(COUNT))
-        .with_columns(as_scores.key())
+        grades.with_columns(sort_key(pl.col(CODE), pl.col(LABEL), pl.Float64()))
         .sort(KEY)
         .with_columns((so_far - above).alias(HI))
         .with_columns((pl.col(HI) - pl.col(COUNT) + 1).alias(LO))

@@ -9,8 +9,9 @@ import polars as pl
 from polars_rankeval import checks as ck
 from polars_rankeval._typing import NoRelevant, Ties
 from polars_rankeval.checks import CODE
-from polars_rankeval.frame_terms import Ranked, relevant_name, weighted_blocks
+from polars_rankeval.frame_terms import Ranked, weighted_blocks
 from polars_rankeval.measures.names import Measure, parameters
+from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
     SCORE,
     START,
@@ -20,9 +21,9 @@ from polars_rankeval.ranking import (
     dense_rank,
     query_code,
     rank_rows,
+    relevant_name,
 )
 from polars_rankeval.table import Columns, label_number
-from polars_rankeval.terms import counts
 
 QUERY_WEIGHT = "rk:weight"
 
@@ -51,13 +52,11 @@ def per_query_plan(
     score: str,
     options: Options,
     *,
-    span: tuple[int, int] | None = None,
     at_hand: bool = False,
 ) -> pl.LazyFrame:
     """One row per query: the keys, a column per measure and, if weights are asked for, the weight of the query.
 
-    `span` is the least and the largest value of a lone integer query column, if known; `at_hand` says that the rows are in memory and
-    the result is wanted now.
+    `at_hand` says that the rows are in memory and the result is wanted now.
     """
     table = columns.keyed(table)
     schema = table.collect_schema()
@@ -80,31 +79,7 @@ def per_query_plan(
     }
 
     code = query_code(schema, columns.keys)
-    row_weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
-
-    def size(chosen: pl.Expr) -> pl.Expr:
-        """The number of these rows, or their weight."""
-        return (
-            chosen.sum().cast(pl.Int64) if row_weight is None else row_weight.filter(chosen).sum()
-        )
-
-    queries = table.group_by(columns.keys).agg(
-        size(value.is_not_null()).alias(N),
-        *(size(counts(label, x)).alias(relevant_name(x)) for x in ranked.levels),
-        *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
-    )
-    refusal = ck.refuse(
-        table, columns.keys, _checks(schema, columns, score, options), queries.collect_schema()
-    )
-    queries = (
-        ck.guarded(queries, refusal)
-        .with_columns(code.expr.alias(CODE))
-        .sort(CODE)
-        .with_columns((pl.col(N).cum_sum() - pl.col(N)).alias(START))
-    ).cache()
-    if code.hashed:
-        queries = ck.refuse_shared_codes(queries, columns.keys)
-
+    retrieved = value.is_not_null()
     frame, tie = table, pl.lit(0)
     storable = dense_rank(value, score_dtype)
     if storable is not None:
@@ -113,15 +88,31 @@ def per_query_plan(
     if ties == "order":
         frame, tie = frame.with_row_index(TIE), pl.col(TIE)
     if ties == "doc":
-        if not options.unique:
-            frame = ck.guarded(frame, ck.refuse_duplicates(table, columns, frame.collect_schema()))
         tie = _text(schema, columns.doc)
-    rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
-    known = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
-    if row_weight is None:
-        ranked_rows = rank_rows(rows, known, base, ties)
+    weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
+    rows = Rows(frame, code.expr, label, value, score_dtype, retrieved, tie, weight, at_hand)
+    if at_hand and options.weight is None:
+        rows = pack(rows, columns.keys, code)
+
+    queries = rows.queries(
+        columns.keys,
+        ranked.levels,
+        *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
+    )
+    known = queries.collect_schema()
+    refusals = [ck.refuse(table, columns.keys, _checks(schema, columns, score, options), known)]
+    if ties == "doc" and not options.unique:
+        refusals.append(ck.refuse_duplicates(table, columns, known))
+    # Sorted again: what is put together is not known to be in order.
+    queries = ck.guarded(queries, *refusals).sort(CODE).cache()
+    if code.hashed:
+        queries = ck.refuse_shared_codes(queries, columns.keys)
+
+    of_rows = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
+    if weight is None:
+        ranked_rows = rank_rows(rows, of_rows, base, ties)
     else:
-        ranked_rows = weighted_blocks(rows, row_weight, ranked.levels, known)
+        ranked_rows = weighted_blocks(rows, ranked.levels, of_rows)
     result = ranked.totals(ranked_rows, rows, queries)
     if options.no_relevant == "error" and undefined:
         flags = {name: f"rk:undefined:{name}" for name in undefined}

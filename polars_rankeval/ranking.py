@@ -3,6 +3,7 @@
 The order is one integer per row, the *key*: the query's code in the high part, the score in the low part, turned around so that
 larger scores come first. Sorting a lone integer column is the cheapest sort there is; and only rows with a label
 that counts are needed afterwards, which find their tie block by a merge (`join_asof`) with the sorted keys.
+Rows in memory do better: see `packed`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from polars_rankeval.terms import Level, counts
 
 # Names that no table has.
 KEY, LABEL, SCORE, TIE = "rk:key", "rk:label", "rk:score", "rk:tie"
-LO, HI, N, START = "rk:lo", "rk:hi", "rk:n", "rk:start"
+LO, HI, N, START, COUNT = "rk:lo", "rk:hi", "rk:n", "rk:start", "rk:count"
 
 _INT64_MAX = 2**63 - 1
 _WIDE = (pl.Float64, pl.Int64, pl.UInt64)
@@ -30,18 +31,29 @@ class QueryCode:
     expr: pl.Expr
     #: two queries may share a code (then the table is refused, never evaluated wrongly)
     hashed: bool
+    #: the query again, from CODE, if the code alone tells
+    value: pl.Expr | None = None
+
+
+def relevant_name(level: Level) -> str:
+    """Column of the number of rows of a query that count at a level."""
+    return f"rk:relevant:{level}"
 
 
 def query_code(schema: pl.Schema, columns: list[str]) -> QueryCode:
     """Code of the query (and group) that a row belongs to."""
     if len(columns) == 1:
-        dtype, value = schema[columns[0]], pl.col(columns[0])
-        if dtype.is_temporal() or dtype in (pl.Categorical, pl.Enum):
+        dtype, value, code = schema[columns[0]], pl.col(columns[0]), pl.col(CODE)
+        if dtype in (pl.Categorical, pl.Enum):
             return QueryCode(value.to_physical().cast(pl.Int64), hashed=False)
         if dtype == pl.UInt64:
-            return QueryCode(value.reinterpret(dtype=pl.Int64), hashed=False)
+            unsigned = code.reinterpret(dtype=pl.UInt64)
+            return QueryCode(value.reinterpret(dtype=pl.Int64), hashed=False, value=unsigned)
+        if dtype.is_temporal():
+            ticks = value.to_physical().cast(pl.Int64)
+            return QueryCode(ticks, hashed=False, value=code.cast(dtype))
         if dtype == pl.Boolean or (dtype.is_integer() and dtype not in (pl.Int128, pl.UInt128)):
-            return QueryCode(value.cast(pl.Int64), hashed=False)
+            return QueryCode(value.cast(pl.Int64), hashed=False, value=code.cast(dtype))
     values = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
     return QueryCode(values.hash().reinterpret(dtype=pl.Int64), hashed=True)
 
@@ -85,6 +97,17 @@ def dense_rank(score: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
     return None
 
 
+def code_bits(dtype: pl.DataType) -> int:
+    """The width of `descending_code`."""
+    return 64 if dtype in _WIDE else 32
+
+
+def sort_key(code: pl.Expr, score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """An integer that rises with the code, and falls as the score rises."""
+    low = descending_code(score, dtype).cast(pl.Int128)
+    return (code.cast(pl.Int128) * 2 ** code_bits(dtype) + low).alias(KEY)
+
+
 @dataclass(frozen=True)
 class Rows:
     """The rows of a table, as expressions over its columns.
@@ -98,69 +121,93 @@ class Rows:
     label: pl.Expr
     score: pl.Expr
     score_dtype: pl.DataType
+    retrieved: pl.Expr
     #: breaks ties under `doc` and `order`
     tie: pl.Expr
-    #: the least and the largest query code, if known
-    span: tuple[int, int] | None = None
+    #: of the row, where a row is not one row
+    weight: pl.Expr | None = None
     #: the rows are in memory, and may be worked on while the plan is made
     at_hand: bool = False
 
     def key(self) -> pl.Expr:
         """The sort key of a row, null if it is not retrieved."""
-        return self._key(self.code, descending_code(self.score, self.score_dtype))
+        return sort_key(self.code, self.score, self.score_dtype)
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         """The least key that the rows of a query can have."""
-        return self._key(code, pl.lit(0))
+        return (code.cast(pl.Int128) * 2 ** code_bits(self.score_dtype)).alias(KEY)
 
-    def _key(self, code: pl.Expr, low: pl.Expr) -> pl.Expr:
-        bits = 64 if self.score_dtype in _WIDE else 32
-        key: pl.Expr = code.cast(pl.Int128) * 2**bits + low.cast(pl.Int128)
-        if self.span is not None and bits == 32 and self.span[1] - self.span[0] < 2**31:
-            # Half as wide, and sorted in half the time.
-            key = (code - self.span[0]) * 2**32 + low.cast(pl.Int64)
-        return key.alias(KEY)
+    def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
+        """One row per query, sorted by CODE: its keys, START, the retrieved rows of the queries before, N, its own, and the rows that count at each level."""
 
-    def labelled(self, level: Level) -> pl.LazyFrame:
-        """The rows that count at a level."""
-        return self.frame.filter(counts(self.label, level))
+        def size(chosen: pl.Expr) -> pl.Expr:
+            if self.weight is None:
+                return chosen.sum().cast(pl.Int64)
+            return self.weight.filter(chosen).sum()
 
-    def tie_blocks(self) -> pl.LazyFrame:
-        """The distinct keys in order: where their blocks start among all retrieved rows, and end (null for the last)."""
+        return (
+            self.frame.group_by(keys)
+            .agg(
+                size(self.retrieved).alias(N),
+                *(size(counts(self.label, x)).alias(relevant_name(x)) for x in levels),
+                *others,
+            )
+            .with_columns(self.code.alias(CODE))
+            .sort(CODE)
+            .with_columns((pl.col(N).cum_sum() - pl.col(N)).alias(START))
+        )
+
+    def labels(self, level: Level) -> pl.LazyFrame:
+        """How often each query has each label that counts at a level: CODE, LABEL, COUNT."""
+        return (
+            self.frame.filter(counts(self.label, level))
+            .select(self.code.alias(CODE), self.label.cast(pl.Float64).alias(LABEL))
+            .group_by(CODE, LABEL)
+            .agg(pl.len().cast(pl.Int64).alias(COUNT))
+        )
+
+    def placed(self, level: Level) -> pl.LazyFrame:
+        """The retrieved rows that count at a level, in order: KEY, LABEL, and where their tie blocks start and end among all retrieved rows (null at the very end)."""
+        return (
+            self.frame.filter(counts(self.label, level) & self.retrieved)
+            .select(self.key(), self.label.cast(pl.Float64).alias(LABEL))
+            .sort(KEY)
+            .join_asof(self._tie_blocks(), on=KEY)
+        )
+
+    def _tie_blocks(self) -> pl.LazyFrame:
+        """The distinct keys in order, with LO and HI."""
         key, keys = pl.col(KEY), self.frame.select(self.key())
         if self.at_hand:
             # The in-memory engine sorts a lone column in four fifths of the time of the streaming engine.
             keys = keys.collect().to_series().sort(nulls_last=True).to_frame().lazy()
         else:
             keys = keys.sort(KEY, nulls_last=True)
-        return (
-            keys.with_row_index(LO, offset=1)
-            .filter(key.is_not_null() & key.ne_missing(key.shift(1)))
-            .with_columns(pl.col(LO).cast(pl.Int64))
-            .with_columns((pl.col(LO).shift(-1) - 1).alias(HI))
+        return blocks_of(
+            keys.with_row_index(LO, offset=1).filter(
+                key.is_not_null() & key.ne_missing(key.shift(1))
+            )
         )
+
+
+def blocks_of(firsts: pl.LazyFrame) -> pl.LazyFrame:
+    """Blocks with their ends, from their first rows in order, which have LO, from 1. As narrow as they come: there may be as many as rows."""
+    return firsts.with_columns((pl.col(LO).shift(-1) - 1).alias(HI))
 
 
 def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl.LazyFrame:
     """The retrieved rows that count at a level, in the order of the ranking, with the positions of their tie blocks.
 
-    `queries` has one row per CODE, sorted by it, with START, the retrieved rows of the queries before, and N, its own; its columns
-    are added to the rows. The result has KEY, LABEL, LO and HI besides; under the policies that give each row a position of its
+    The columns of `queries` are added to the rows. The result has KEY, LABEL, LO and HI besides; under the policies that give each row a position of its
     own LO equals HI.
     """
-    key = rows.key()
-    label = rows.label.cast(pl.Float64).alias(LABEL)
     ranked = (
-        rows.labelled(level)
-        .filter(rows.score.is_not_null())
-        .select(key, label)
-        .sort(KEY)
-        .join_asof(rows.tie_blocks(), on=KEY)
+        rows.placed(level)
         .join_asof(queries.with_columns(rows.least_key(pl.col(CODE))), on=KEY)
         # The last block of all has no next one: it ends where its query does.
         .with_columns(
-            pl.col(LO) - pl.col(START),
-            pl.coalesce(HI, pl.col(START) + pl.col(N)) - pl.col(START),
+            pl.col(LO).cast(pl.Int64) - pl.col(START),
+            pl.coalesce(pl.col(HI).cast(pl.Int64), pl.col(START) + pl.col(N)) - pl.col(START),
         )
     )
     if ties in ("block", "expected"):
@@ -190,7 +237,7 @@ def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: boo
     first = pl.when(changed(KEY, 1)).then(index)
     blocks = ranked.filter(~alone).drop(LABEL).unique(KEY)
     tied = (
-        rows.frame.filter(rows.score.is_not_null())
+        rows.frame.filter(rows.retrieved)
         .select(rows.key(), rows.label.cast(pl.Float64).alias(LABEL), rows.tie.alias(TIE))
         .join(blocks, on=KEY)
         .sort(KEY, TIE, descending=[False, descending])

@@ -187,7 +187,6 @@ def _values(
             Columns([TOPIC], "doc_id", "label", ["score"], []),
             "score",
             Options(list(dict.fromkeys(measures)), "doc", "zero", options.judged, unique=True),
-            span=(0, int(topics[TOPIC].item(-1))),
             at_hand=True,
         )
         values = values.join(plan.collect(), on=TOPIC)

@@ -13,7 +13,8 @@ import polars as pl
 from polars_rankeval.checks import guarded, plural, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
-from polars_rankeval.measures.names import SPECS, Measure
+from polars_rankeval.measures.names import Measure
+from polars_rankeval.measures.registry import SPECS
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
 from polars_rankeval.plan import Options, per_query_plan
 from polars_rankeval.table import Columns

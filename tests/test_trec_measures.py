@@ -11,7 +11,8 @@ import pytest
 
 import polars_rankeval as rk
 from polars_rankeval.group_terms import GroupTerms
-from polars_rankeval.measures.names import SPECS, parse_all
+from polars_rankeval.measures.names import parse_all
+from polars_rankeval.measures.registry import SPECS
 from polars_rankeval.measures.trec_names import TREC, trec_measures
 from ways import same
 

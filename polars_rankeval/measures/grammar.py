@@ -50,11 +50,17 @@ class Written:
             if name in params:
                 msg = f"parameter {name!r} is given twice"
                 raise RankEvalError(msg)
-            try:
-                params[name] = read_number(value)
-            except (ValueError, OverflowError):
-                params[name] = value.strip("'\"")
+            params[name] = _read_value(value)
         return params
+
+
+def _read_value(text: str) -> bool | int | float | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return read_number(text)
+    except (ValueError, OverflowError):
+        return text.strip("'\"")
 
 
 def read_number(text: str) -> int | float:

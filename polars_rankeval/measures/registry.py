@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from polars_rankeval._typing import GAINS
-from polars_rankeval.measures import cascade, precision, thresholds, trec, weighted
+from polars_rankeval.measures import cascade, compatibility, precision, thresholds, trec, weighted
 from polars_rankeval.table import number
 from polars_rankeval.terms import POOLED, Level
 
@@ -76,6 +76,7 @@ SPECS: dict[str, Spec] = {
     "SetAP": Spec(trec.set_average_precision),
     "SetRelP": Spec(trec.set_relative_precision),
     "Accuracy": Spec(trec.accuracy, undefined=False, strict=True),
+    "Compat": Spec(compatibility.compatibility, rel=False, strict=True),
     "IDCG": Spec(weighted.ideal_dcg, rel=False, undefined=False),
     "iprec_at_recall": Spec(trec.interpolated_by_count, strict=True, at="recall"),
     "11pt_avg": Spec(trec.interpolated_mean, strict=True),
@@ -171,6 +172,7 @@ PARAMETERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
             and all(isinstance(x, tuple) and len(x) == 2 and all(map(number, x)) for x in v)
         ),
     ),
+    "normalize": ("true or false", lambda v: isinstance(v, bool)),
     "version": ("9 or 10", lambda v: v in (9, 10)),
     **dict.fromkeys(
         ("found", "noise", "missed", "rest", "collection"), ("a finite number", number)

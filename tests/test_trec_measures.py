@@ -107,7 +107,7 @@ def test_pytrec_eval_with_parameters(seed: int) -> None:
 
 
 def test_pytrec_eval_at_the_edges() -> None:
-    queries: list[tuple[list[int | None], list[float | None]]] = [
+    queries: list[tuple[list[Any], list[Any]]] = [
         ([1], [1.0]),
         ([0], [1.0]),
         ([3], [-0.0]),

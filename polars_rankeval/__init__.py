@@ -31,6 +31,7 @@ from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
 from polars_rankeval.svmlight import from_groups, scan_svmlight, write_svmlight
 from polars_rankeval.trec import scan_qrels, scan_run
+from polars_rankeval.trec_lines import skipped_lines
 from polars_rankeval.trec_writers import write_qrels, write_run
 
 __version__ = "0.1.0"
@@ -66,6 +67,7 @@ __all__ = [
     "scan_qrels",
     "scan_run",
     "scan_svmlight",
+    "skipped_lines",
     "success",
     "tie_blocks",
     "unmatched",

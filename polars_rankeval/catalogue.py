@@ -14,14 +14,8 @@ import polars as pl
 
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import per_query
-from polars_rankeval.measures.names import (
-    ALIASES,
-    PARAMETERS,
-    SPECS,
-    Measure,
-    parameters,
-    takes_k,
-)
+from polars_rankeval.measures.names import Measure
+from polars_rankeval.measures.registry import ALIASES, PARAMETERS, SPECS, parameters, takes_k
 
 #: Queries at the edge of what can be evaluated: labels (1 for relevant) and scores of their rows.
 EDGES: dict[str, tuple[list[int | None], list[float | None]]] = {

@@ -27,7 +27,8 @@ from polars_rankeval._typing import NO_RELEVANT, TIES, Gain, IntoExpr, NoRelevan
 from polars_rankeval.checks import plural
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.group_terms import GroupTerms
-from polars_rankeval.measures.names import SPECS, Measure, parameters, refuse_weights
+from polars_rankeval.measures.names import Measure, refuse_weights
+from polars_rankeval.measures.registry import SPECS, parameters
 from polars_rankeval.plan import FILL
 from polars_rankeval.ranking import normalise
 from polars_rankeval.table import choice

@@ -90,12 +90,18 @@ def scan_paths(paths: list[str], *, hive: bool = False) -> pl.LazyFrame:
 
 def require_content(path: str) -> None:
     """Refuse a local file that is missing or empty."""
+    require_file(path)
+    file = Path(path)
+    if file.is_file() and file.stat().st_size == 0:
+        msg = f"the file {path!r} is empty (0 bytes): it has no columns to read; was it written to its end?"
+        raise RankEvalError(msg)
+
+
+def require_file(path: str) -> None:
+    """Refuse a local file that is missing."""
     file = Path(path)
     if not file.exists():
         msg = f"no such file: {path!r}{_nearest_file(file)}"
-        raise RankEvalError(msg)
-    if file.is_file() and file.stat().st_size == 0:
-        msg = f"the file {path!r} is empty (0 bytes): it has no columns to read; was it written to its end?"
         raise RankEvalError(msg)
 
 

@@ -25,6 +25,8 @@ from polars_rankeval.ranking import (
 from polars_rankeval.terms import Beside, Gains, Level, Slots, Terms, Weight, counts, gained
 from polars_rankeval.tied_cascade import BLOCK_FIRST, stop_in_tied_blocks
 
+PLACE = "rk:place"
+
 
 def _over_query(factor: pl.Expr) -> pl.Expr:
     """Exclusive running product over the rows of each query."""
@@ -85,6 +87,7 @@ class Ranked:
         self.rows = Sums("rk:rows:")
         self.ideals: dict[Gains, Sums] = {}
         self.besides: dict[Gains, FrameBeside] = {}
+        self.placed = False
         self.slots: dict[Level, Sums] = {}
         self.stops: list[tuple[pl.Expr, Weight, pl.Expr]] = []
 
@@ -99,6 +102,8 @@ class Ranked:
         frames: list[pl.LazyFrame] = []
         if not self.weighted:
             ranked = self._with_levels(ranked)
+            if self.placed:
+                ranked = _with_places(ranked, _grades(rows, ()))
             for gains, beside in self.besides.items():
                 ranked = beside.join(ranked, _grades(rows, gains))
             for i, (stop, weight, first) in enumerate(self.stops):
@@ -184,6 +189,11 @@ class FrameTerms(Terms):
         prefix = f"rk:ideal:{len(self._ranked.ideals)}:"
         return IdealTerms(self._ranked.ideals.setdefault(gains, Sums(prefix)))
 
+    @property
+    def ideal_place(self) -> pl.Expr:
+        self._ranked.placed = True
+        return pl.col(PLACE)
+
     def beside(self, gains: Gains = ()) -> Beside:
         prefix = f"rk:beside:{len(self._ranked.besides)}:"
         return self._ranked.besides.setdefault(gains, FrameBeside(prefix))
@@ -249,6 +259,10 @@ class IdealTerms(Terms):
 
     def ideal(self, gains: Gains = ()) -> Terms:
         return self
+
+    @property
+    def ideal_place(self) -> pl.Expr:
+        raise NotImplementedError
 
     def beside(self, gains: Gains = ()) -> Beside:
         raise NotImplementedError
@@ -365,6 +379,16 @@ def _slot_rows(rows: pl.LazyFrame, level: Level) -> pl.LazyFrame:
         .select(CODE, LO, size.alias("rk:size"), hits.alias("rk:hits"))
         .with_columns(pl.int_ranges(0, pl.col("rk:size") - pl.col("rk:hits") + 1).alias("rk:index"))
         .explode("rk:index")
+    )
+
+
+def _with_places(rows: pl.LazyFrame, grades: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows with their place in the ideal ranking."""
+    same_label = pl.col(LABEL).cum_count().over(CODE, LABEL).cast(pl.Int64)
+    first = grades.select(CODE, LABEL, pl.col(LO).alias(PLACE))
+    # Sums over the rows above depend on the order, which joins do not keep of themselves.
+    return rows.join(first, on=[CODE, LABEL], how="left", maintain_order="left").with_columns(
+        pl.col(PLACE) + same_label - 1
     )
 
 

@@ -89,6 +89,9 @@ class GroupTerms(_Masked):
         heavy = self.counted & (self.mass > 0)
         return pl.when(heavy).then(value * self.mass).otherwise(0.0).sum()
 
+    def of_query(self, value: pl.Expr) -> pl.Expr:
+        return value.first()
+
     def slots(self) -> Slots:
         return _GroupSlots(self)
 
@@ -98,6 +101,10 @@ class GroupTerms(_Masked):
 
     def ideal(self, gains: Gains = ()) -> Terms:
         return _IdealTerms(gained(self._all_labels, gains))
+
+    @property
+    def ideal_place(self) -> pl.Expr:
+        return _rank(self.label, "ordinal")
 
     def beside(self, gains: Gains = ()) -> Beside:
         return _GroupBeside(gained(self._all_labels, gains))
@@ -130,6 +137,10 @@ class _IdealTerms(_Masked):
 
     def ideal(self, gains: Gains = ()) -> Terms:
         return self
+
+    @property
+    def ideal_place(self) -> NoReturn:
+        raise NotImplementedError
 
     def beside(self, gains: Gains = ()) -> NoReturn:
         raise NotImplementedError

@@ -29,7 +29,11 @@ def judge(
     """Join runs and judgements into one lazy table: a full join on query and document.
 
     A retrieved document without a judgement has a null label, a judged document that was not retrieved a null score. Queries of the
-    run without judgements cannot be evaluated and are left out; `rk.unmatched` lists them.
+    run without judgements cannot be evaluated and are left out; `rk.unmatched` lists and counts them.
+
+    Judged queries that the run does not answer are kept unless told otherwise, and score 0: a mean over the queries that a system chose to
+    answer could be raised by answering fewer, and means of two runs would be means over different queries. trec_eval, pytrec_eval and
+    ir_measures decide the other way: see `missing`.
 
     Parameters
     ----------
@@ -42,8 +46,9 @@ def judge(
     by
         Columns of the run that tell several runs apart: each is joined with all judgements.
     missing
-        Judged queries that the run does not answer: `"keep"` them, so that they score 0 (trec_eval's `-c`), or `"drop"` them (trec_eval's
-        own default).
+        What becomes of judged queries that the run does not answer. `"keep"` (the default here) keeps them, so that they score 0 and count in
+        means: trec_eval with `-c`. `"drop"` leaves them out, so that means are over the queries that are in both: what trec_eval does by
+        default, and pytrec_eval always.
 
     Returns
     -------
@@ -82,9 +87,11 @@ def judge(
     judged = _side(judged, query=query, doc=doc, value=label, by=None, part="label")
 
     known = judged.select(queries).unique()
+    # All runs: one that answers no judged query has not gone away.
+    runs = retrieved.select(groups).unique()
     retrieved = retrieved.join(known, on=queries, how="semi")
     if groups:
-        judged = retrieved.select(groups).unique().join(judged, how="cross")
+        judged = runs.join(judged, how="cross")
     keys = [*groups, *queries]
     if missing == "drop":
         judged = judged.join(retrieved.select(keys).unique(), on=keys, how="semi")
@@ -93,18 +100,20 @@ def judge(
     )
 
 
-def unmatched(run: Source, qrels: Source, *, query: Names = "query_id") -> pl.LazyFrame:
+def unmatched(
+    run: Source, qrels: Source, *, query: Names = "query_id", by: Names | None = None
+) -> pl.LazyFrame:
     """List the queries that only the run or only the judgements have.
 
     Parameters
     ----------
-    run, qrels, query
+    run, qrels, query, by
         As in `judge`.
 
     Returns
     -------
     LazyFrame
-        The columns of `query`, and `only_in`: `"run"` (left out by `judge`) or `"qrels"` (missing in the run), sorted by both.
+        The columns of `by` and `query`, and `only_in`: `"run"` (left out by `judge`) or `"qrels"` (missing in the run), sorted by all.
 
     Raises
     ------
@@ -114,7 +123,8 @@ def unmatched(run: Source, qrels: Source, *, query: Names = "query_id") -> pl.La
     Examples
     --------
     >>> import polars_rankeval as rk
-    >>> rk.unmatched({"query_id": [1, 3]}, {"query_id": [1, 2]}).collect()
+    >>> alone = rk.unmatched({"query_id": [1, 3]}, {"query_id": [1, 2]})
+    >>> alone.collect()
     shape: (2, 2)
     ┌──────────┬─────────┐
     │ query_id ┆ only_in │
@@ -124,14 +134,21 @@ def unmatched(run: Source, qrels: Source, *, query: Names = "query_id") -> pl.La
     │ 2        ┆ qrels   │
     │ 3        ┆ run     │
     └──────────┴─────────┘
+    >>> alone.group_by("only_in").len().sort("only_in").collect().rows()
+    [('qrels', 1), ('run', 1)]
     """
-    retrieved, judged, keys = scan(run), scan(qrels), names(query)
-    _refuse_other_dtypes(retrieved, judged, keys)
-    retrieved, judged = retrieved.select(keys).unique(), judged.select(keys).unique()
+    retrieved, judged, queries, groups = scan(run), scan(qrels), names(query), names(by)
+    _refuse_other_dtypes(retrieved, judged, queries)
+    keys = [*groups, *queries]
+    retrieved, judged = retrieved.select(keys).unique(), judged.select(queries).unique()
+    runs = retrieved.select(groups).unique()
+    asked = runs.join(judged, how="cross") if groups else judged
     return pl.concat(
         [
-            retrieved.join(judged, on=keys, how="anti").with_columns(only_in=pl.lit("run")),
-            judged.join(retrieved, on=keys, how="anti").with_columns(only_in=pl.lit("qrels")),
+            retrieved.join(judged, on=queries, how="anti").with_columns(only_in=pl.lit("run")),
+            asked.join(retrieved, on=keys, how="anti")
+            .select(keys)
+            .with_columns(only_in=pl.lit("qrels")),
         ]
     ).sort(*keys, "only_in")
 

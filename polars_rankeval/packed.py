@@ -34,6 +34,8 @@ from polars_rankeval.terms import POOLED, Level
 PACKED = "rk:packed"
 #: If fewer rows than one in so many count, looking each up beats making all the tie blocks.
 _FEW = 8
+#: Whole numbers up to here are compared with `rel` as Float64 does.
+_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,7 @@ def pack(rows: Rows, keys: list[str], code: QueryCode) -> Rows:
     score_bits = code_bits(rows.score_dtype) + seen["unretrieved"]
     label_bits = (seen["largest_label"] - seen["least_label"] + 1).bit_length()
     bits = (seen["largest_code"] - seen["least_code"]).bit_length() + score_bits + label_bits
-    # The second is for the difference of two labels, which is an Int64.
-    if bits > 127 or label_bits > 62:
+    if bits > 127 or max(-seen["least_label"], seen["largest_label"]) > _EXACT:
         return rows
     layout = Layout(
         keys[0],
@@ -102,20 +103,20 @@ class PackedRows(Rows):
     """The rows of a table in memory."""
 
     layout: Layout
-    _known: dict[Level, pl.DataFrame] = field(default_factory=dict)
+    _known: dict[Level, pl.DataFrame] = field(init=False, default_factory=dict)
 
     def key(self) -> pl.Expr:
         """The packed integer without its label: rows tie if it is the same."""
         layout = self.layout
         low = descending_code(self.score, self.score_dtype).cast(layout.dtype)
         if layout.unretrieved:
-            low = low.fill_null(2 ** (layout.score_bits - 1))
+            low = low.fill_null(1 << (layout.score_bits - 1))
         code = self.code.cast(layout.dtype) - layout.least_code
-        return ((code * 2**layout.score_bits + low) * 2**layout.label_bits).alias(KEY)
+        return ((code * (1 << layout.score_bits) + low) * (1 << layout.label_bits)).alias(KEY)
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         code = code.cast(self.layout.dtype) - self.layout.least_code
-        return (code * 2**self._below_query).alias(KEY)
+        return (code * (1 << self._below_query)).alias(KEY)
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         starts = (
@@ -150,7 +151,7 @@ class PackedRows(Rows):
         if rows.height * _FEW > self._series.len():
             return rows.lazy().join_asof(self._tie_blocks(), on=PACKED).drop(PACKED)
         packed = self._series
-        last = rows.select(pl.col(KEY) + (2**self.layout.label_bits - 1))[KEY]
+        last = rows.select(pl.col(KEY) + ((1 << self.layout.label_bits) - 1))[KEY]
         return rows.lazy().select(
             KEY,
             LABEL,
@@ -168,18 +169,18 @@ class PackedRows(Rows):
         """The rows that count at a level, retrieved or not, in order: PACKED, KEY and LABEL."""
         if level not in self._known:
             layout = self.layout
-            part = pl.col(PACKED) & (2**layout.label_bits - 1)
+            part = pl.col(PACKED) & ((1 << layout.label_bits) - 1)
             # The part of the label that is the first to count.
             if level is None:
                 first = 2 - layout.least_label
             else:
                 first = 1 if level == POOLED else ceil(level) - layout.least_label + 1
             self._known[level] = (
-                self._sorted.filter(part >= min(max(first, 1), 2**layout.label_bits))
+                self._sorted.filter(part >= min(max(first, 1), 1 << layout.label_bits))
                 .select(
                     PACKED,
                     (pl.col(PACKED) - part).alias(KEY),
-                    (part.cast(pl.Float64) + (layout.least_label - 1)).alias(LABEL),
+                    (part.cast(pl.Int64) + (layout.least_label - 1)).cast(pl.Float64).alias(LABEL),
                 )
                 .collect()
             )
@@ -203,13 +204,14 @@ class PackedRows(Rows):
     def _changed(self, bits: int) -> pl.Expr:
         """Whether the parts above so many bits differ from those of the row before."""
         packed = pl.col(PACKED)
-        return ((packed ^ packed.shift(1)) >= 2**bits).fill_null(True)
+        return ((packed ^ packed.shift(1)) >= (1 << bits)).fill_null(True)
 
     def _is_retrieved(self, packed: str = PACKED) -> pl.Expr:
-        return pl.col(packed) & 2 ** (self._below_query - 1) == 0
+        return pl.col(packed) & (1 << (self._below_query - 1)) == 0
 
     def _code(self, packed: str = PACKED) -> pl.Expr:
-        return (pl.col(packed) // 2**self._below_query).cast(pl.Int64) + self.layout.least_code
+        code = pl.col(packed) // (1 << self._below_query) + self.layout.least_code
+        return code.cast(pl.Int64)
 
 
 def _size(starts: pl.Series, end: int) -> pl.Series:

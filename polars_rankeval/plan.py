@@ -10,7 +10,8 @@ from polars_rankeval import checks as ck
 from polars_rankeval._typing import NoRelevant, Ties
 from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, weighted_blocks
-from polars_rankeval.measures.names import Measure, parameters
+from polars_rankeval.measures.names import Measure
+from polars_rankeval.measures.registry import parameters
 from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
     SCORE,

@@ -105,7 +105,7 @@ def code_bits(dtype: pl.DataType) -> int:
 def sort_key(code: pl.Expr, score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """An integer that rises with the code, and falls as the score rises."""
     low = descending_code(score, dtype).cast(pl.Int128)
-    return (code.cast(pl.Int128) * 2 ** code_bits(dtype) + low).alias(KEY)
+    return (code.cast(pl.Int128) * (1 << code_bits(dtype)) + low).alias(KEY)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Rows:
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         """The least key that the rows of a query can have."""
-        return (code.cast(pl.Int128) * 2 ** code_bits(self.score_dtype)).alias(KEY)
+        return (code.cast(pl.Int128) * (1 << code_bits(self.score_dtype))).alias(KEY)
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         """One row per query, sorted by CODE: its keys, START, the retrieved rows of the queries before, N, its own, and the rows that count at each level."""

@@ -117,6 +117,10 @@ class Terms(ABC):
     def positions(self, last: pl.Expr) -> pl.Expr:
         """The positions 1, 2, ... at least up to `last`, a number for the query or for all."""
 
+    def of_query(self, value: pl.Expr) -> pl.Expr:
+        """A value that was looked up for the query, as one value; inside a group a look-up gives a list."""
+        return value
+
     @abstractmethod
     def slots(self) -> Slots:
         """Where the first counted row of the query may stand."""
@@ -126,6 +130,14 @@ class Terms(ABC):
         """The terms of the ranking of all rows of the query, retrieved or not, by descending gain.
 
         Its `label` is the gain; only positive gains count.
+        """
+
+    @property
+    @abstractmethod
+    def ideal_place(self) -> pl.Expr:
+        """Where each counted row stands in the ideal ranking that keeps rows of one label in the order of this one, for labels above 0.
+
+        Rows that were not retrieved stand behind the others of their label.
         """
 
     @abstractmethod

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import polars as pl
 
@@ -18,17 +17,15 @@ from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.sources import scan
+from polars_rankeval.trec_lines import FILE, LINE, LOST, TrecSource, lines, refusal, to_skip
 
-#: A file, a glob, several files, or the bytes of one.
-TrecSource: TypeAlias = str | Path | bytes | Sequence[str | Path]
-
-_FIELD = r"[ \t]+([^ \t]+)"
-_SKIPPED_FIELD = r"[ \t]+[^ \t]+"
-_FIRST = r"^[ \t]*([^# \t][^ \t]*)"
-_SKIPPED_LINE = r"^[ \t]*(#|$)"
-_LINE, _FILE = "rk:line", "rk:file"
-IN_MEMORY = "in-mem"
-_SHOWN = 80
+# Fields end at blanks and tabs. Other white space of ASCII and NUL end them in C, hence in trec_eval; a byte order mark looks like nothing
+# and makes another id; LOST stands for bytes that are no UTF-8. A line that holds one of these is refused.
+_NEVER = f"\r\0\v\f\ufeff{LOST}"
+_CHARACTER = rf"[^ \t{_NEVER}]"
+_FIELD = rf"[ \t]+({_CHARACTER}+)"
+_SKIPPED_FIELD = rf"[ \t]+{_CHARACTER}+"
+_FIRST = rf"^[ \t]*([^# \t{_NEVER}]{_CHARACTER}*)"
 
 
 @dataclass(frozen=True)
@@ -39,26 +36,38 @@ class _Format:
     pattern: str
     #: the columns that the groups of the pattern become, in order
     columns: tuple[str, ...]
-    #: the one that is a number, and its dtype
-    value: str
+    #: of these the ones that make a table; the last is a number of this dtype
+    wanted: tuple[str, str, str]
     dtype: pl.DataType
     hint: str
 
+    @property
+    def value(self) -> str:
+        """The column that is a number."""
+        return self.wanted[-1]
 
-# A run may have more than six fields; the others say nothing to an evaluation.
-_RUN = _Format(
+
+# A run may have more than six fields; the others say nothing to an evaluation. What follows the tag starts with a blank, so that there is
+# one way only to match a line, which takes half the time.
+RUN = _Format(
     "run",
-    _FIRST + _SKIPPED_FIELD + _FIELD + _SKIPPED_FIELD + _FIELD + _FIELD,
+    _FIRST
+    + _SKIPPED_FIELD
+    + _FIELD
+    + _SKIPPED_FIELD
+    + _FIELD
+    + _FIELD
+    + rf"(?:[ \t][^{_NEVER}]*)?$",
     ("query_id", "doc_id", "score", "tag"),
-    "score",
+    ("query_id", "doc_id", "score"),
     pl.Float64(),
     "a line of a run is `query Q0 document rank score tag`, the score a number that is not NaN",
 )
-_QRELS = _Format(
+QRELS = _Format(
     "qrels",
     _FIRST + _SKIPPED_FIELD + _FIELD + _FIELD + r"[ \t]*$",
     ("query_id", "doc_id", "label"),
-    "label",
+    ("query_id", "doc_id", "label"),
     pl.Int64(),
     "a line of qrels is `query iteration document label`, the label a whole number",
 )
@@ -73,8 +82,8 @@ def scan_run(
 ) -> pl.LazyFrame:
     """Read a TREC run lazily: `query Q0 document rank score tag` on each line.
 
-    Fields are separated by blanks or tabs; blank lines and those that start with `#` are skipped; gzip and zstd files are read as
-    they are. The rank is not read: an order follows from the scores.
+    Fields are separated by blanks or tabs; blank lines and those whose first character is `#` are skipped, and counted by
+    `rk.skipped_lines`; gzip and zstd files are read as they are. The rank is not read: an order follows from the scores.
 
     Parameters
     ----------
@@ -96,7 +105,7 @@ def scan_run(
     Raises
     ------
     RankEvalError
-        When the plan runs, for a line that is no record.
+        If a file is not there; when the plan runs, for a line that is no record or no UTF-8.
 
     Examples
     --------
@@ -111,18 +120,12 @@ def scan_run(
     │ q1       ┆ d7     ┆ 2.5   │
     └──────────┴────────┴───────┘
     """
-    if _is_table(source):
-        return _renamed(scan(source), ("query_id", "doc_id", "score"), columns)
-    _refuse_columns(columns)
-    lines = _records(source, _RUN, _RUN.columns if tag is not None else _RUN.columns[:3])
-    stem = pl.col(_FILE).str.extract(r"([^/\\]+?)(?:\.(?:gz|zst|run|txt|trec|res))*$")
-    return lines.select(
-        "query_id",
-        "doc_id",
-        "score",
-        *([pl.col("tag").alias(tag)] if tag is not None else []),
-        *([stem.alias(run)] if run is not None else []),
-    )
+    stem = pl.col(FILE).str.extract(r"([^/\\]+?)(?:\.(?:gz|zst|run|txt|trec|res))*$")
+    also = {
+        **({tag: pl.col("tag")} if tag is not None else {}),
+        **({run: stem} if run is not None else {}),
+    }
+    return _scanned(source, RUN, columns, also)
 
 
 def scan_qrels(
@@ -145,7 +148,7 @@ def scan_qrels(
     Raises
     ------
     RankEvalError
-        When the plan runs, for a line that is no record.
+        If a file is not there; when the plan runs, for a line that is no record or no UTF-8.
 
     Examples
     --------
@@ -160,58 +163,57 @@ def scan_qrels(
     │ q1       ┆ d7     ┆ 2     │
     └──────────┴────────┴───────┘
     """
+    return _scanned(source, QRELS, columns)
+
+
+def _scanned(
+    source: TrecSource | Source,
+    form: _Format,
+    columns: Mapping[str, str] | None,
+    also: Mapping[str, pl.Expr] | None = None,
+) -> pl.LazyFrame:
+    """The table of a source, and of the lines of TREC text more columns."""
     if _is_table(source):
-        return _renamed(scan(source), ("query_id", "doc_id", "label"), columns)
-    _refuse_columns(columns)
-    return _records(source, _QRELS, _QRELS.columns).drop(_FILE)
+        return _renamed(scan(source), form.wanted, columns)
+    if columns:
+        msg = "columns= names columns of frames, Parquet, IPC, CSV or NDJSON files; TREC text has none"
+        raise RankEvalError(msg)
+    more = {name: value.alias(name) for name, value in (also or {}).items()}
+    read = form.columns if any("tag" in x.meta.root_names() for x in more.values()) else form.wanted
+    return _records(source, form, read).select(*form.wanted, *more.values())
 
 
 def _records(source: TrecSource, form: _Format, wanted: Sequence[str]) -> pl.LazyFrame:
     """The fields of the lines that are records, and the file of each."""
-    if isinstance(source, bytes) and not source.strip():
-        source = b"#"  # Polars takes no empty bytes
-    lines = pl.scan_lines(
-        source if isinstance(source, str | Path | bytes) else [str(path) for path in source],
-        name=_LINE,
-        include_file_paths=_FILE,
-    )
-    groups = pl.col(_LINE).str.extract_groups(form.pattern)
-    fields = {name: groups.struct.field(str(i)) for i, name in enumerate(form.columns, start=1)}
-    fields[form.value] = fields[form.value].cast(form.dtype, strict=False)
-    records = lines.select(*(fields[name].alias(name) for name in wanted), _FILE, _LINE)
-    schema = records.collect_schema()
-    return records.map_batches(
-        lambda batch: _only_records(batch, form),
-        schema={name: dtype for name, dtype in schema.items() if name != _LINE},
+    every = parsed(source, form, wanted)
+    schema = every.collect_schema()
+    return every.map_batches(
+        lambda batch: _only_records(batch, form, source),
+        schema={name: dtype for name, dtype in schema.items() if name != LINE},
         streamable=True,
     )
 
 
-def _only_records(batch: pl.DataFrame, form: _Format) -> pl.DataFrame:
+def parsed(source: TrecSource, form: _Format, wanted: Sequence[str]) -> pl.LazyFrame:
+    """The fields of every line, its file and the line itself; the number is null or NaN where a line is no record."""
+    groups = pl.col(LINE).str.extract_groups(form.pattern)
+    fields = {name: groups.struct.field(str(i)) for i, name in enumerate(form.columns, start=1)}
+    fields[form.value] = fields[form.value].cast(form.dtype, strict=False)
+    return lines(source).select(*(fields[name].alias(name) for name in wanted), FILE, LINE)
+
+
+def _only_records(batch: pl.DataFrame, form: _Format, source: TrecSource) -> pl.DataFrame:
     """Leave out the lines to skip, and refuse those that are no record."""
     value = batch[form.value]
     wrong = value.is_null()
     if form.dtype.is_float():
         wrong |= value.is_nan().fill_null(True)
     if not wrong.any():
-        return batch.drop(_LINE)
-    malformed = batch.filter(wrong & ~batch[_LINE].str.contains(_SKIPPED_LINE))
+        return batch.drop(LINE)
+    malformed = batch.filter(wrong).remove(to_skip(pl.col(LINE)))
     if malformed.height:
-        first = malformed.row(0, named=True)
-        raise RankEvalError(refusal(first[_FILE], first[_LINE], form.name, form.hint))
-    return batch.filter(~wrong).drop(_LINE)
-
-
-def refusal(file: str, line: str, kind: str, hint: str) -> str:
-    """What to say of a line that cannot be read."""
-    number = None
-    if file != IN_MEMORY:
-        # Only a failure looks for the number: counting lines would cost every reader.
-        same = pl.scan_lines(file, name=_LINE, row_index_name="n", row_index_offset=1, glob=False)
-        number = same.filter(pl.col(_LINE) == line).select(pl.col("n").first()).collect().item()
-    where = f"{file}, line {number}" if number is not None else "a line"
-    shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
-    return f"{where} is no record of {kind}: {shown!r}; {hint}"
+        raise RankEvalError(refusal(source, malformed.row(0, named=True), form.name, form.hint))
+    return batch.filter(~wrong).drop(LINE)
 
 
 def last_tag(source: str | Path | bytes) -> str:
@@ -223,26 +225,10 @@ def last_tag(source: str | Path | bytes) -> str:
             file.seek(start)
             lines = file.read().decode(errors="replace").splitlines()
         for line in reversed(lines[1:] if start else lines):
-            if match := re.match(_RUN.pattern, line):
+            if match := re.match(RUN.pattern, line):
                 return match[4]
     tags = scan_run(source, tag="tag").select(pl.col("tag").last()).collect()
     return str(tags.item() or "")
-
-
-def undecodable(sources: Sequence[str | Path], error: Exception) -> str | None:
-    """What to say of the first line that is no UTF-8, if that is what the error is about."""
-    if "utf8" not in str(error) and "utf-8" not in str(error):
-        return None
-    for source in sources:
-        if not Path(source).is_file():
-            continue
-        with Path(source).open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    return f"{source}, line {number} is no UTF-8: {line[:_SHOWN]!r}; convert the file to UTF-8"
-    return None
 
 
 def _is_table(source: object) -> bool:
@@ -273,9 +259,3 @@ def _renamed(
         raise pl.exceptions.ColumnNotFoundError(msg)
     others = [name for name in schema if name not in {*names.values(), *wanted}]
     return frame.select(*(pl.col(names[name]).alias(name) for name in wanted), *others)
-
-
-def _refuse_columns(columns: Mapping[str, str] | None) -> None:
-    if columns:
-        msg = "columns= names columns of frames, Parquet, IPC, CSV or NDJSON files; TREC text has none"
-        raise RankEvalError(msg)

@@ -13,12 +13,14 @@ import polars as pl
 from polars_rankeval.checks import guarded, plural, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
-from polars_rankeval.measures.names import SPECS, Measure
+from polars_rankeval.measures.names import Measure
+from polars_rankeval.measures.registry import SPECS
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
 from polars_rankeval.plan import Options, per_query_plan
 from polars_rankeval.table import Columns
-from polars_rankeval.trec import last_tag, scan_qrels, undecodable
+from polars_rankeval.trec import last_tag, scan_qrels
 from polars_rankeval.trec_batches import TOPIC, ScatteredError, judged_part, parts, whole
+from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
 _OFFICIAL = (
     "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
@@ -78,8 +80,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return 0
     except (RankEvalError, pl.exceptions.PolarsError, OSError) as error:
-        message = undecodable([options.qrels, options.run], error) or str(error)
-        print(f"rankeval trec: error: {message}", file=sys.stderr)
+        print(f"rankeval trec: error: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -151,6 +152,8 @@ def _output(options: argparse.Namespace) -> list[str]:
             f"rankeval trec: {count} of {options.qrels} not in the run; -c counts them as 0",
             file=sys.stderr,
         )
+    for source, name in ((options.qrels, options.qrels), (run, options.run)):
+        _tell_comments(source, name)
     values = values.sort("query_id")
     output = _topic_lines(values, [x for x in lines if x.per_topic]) if options.topics else []
     if options.summary:
@@ -160,6 +163,15 @@ def _output(options: argparse.Namespace) -> list[str]:
             if line.trec != "relstring"
         ]
     return output
+
+
+def _tell_comments(source: str | bytes, name: str) -> None:
+    """Say how many comments were skipped; trec_eval's older versions know none, and would refuse the file or count them."""
+    if may_have_comments(source):
+        comments = int(skipped_lines(source).collect()["comments"].sum())
+        if comments:
+            skipped = plural(comments, "comment line")
+            print(f"rankeval trec: {skipped} of {name} skipped", file=sys.stderr)
 
 
 def _judgements(qrels: str) -> pl.DataFrame:

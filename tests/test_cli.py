@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 import polars_rankeval as rk
 from polars_rankeval import cli
 from polars_rankeval.cli import output, work
-from polars_rankeval.measures.names import SPECS
+from polars_rankeval.measures.registry import SPECS
 
 pytest.importorskip("cyclopts")
 TABLE = rk.sample().collect()

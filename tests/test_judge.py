@@ -29,6 +29,33 @@ def test_a_full_join(engine: str) -> None:
 
 def test_queries_of_one_side() -> None:
     assert rk.unmatched(RUN, QRELS).collect().rows() == [("2", "qrels"), ("3", "run")]
+    runs = pl.DataFrame({"run": ["A", "A", "B"], "query_id": ["1", "3", "4"]})
+    assert rk.unmatched(runs, QRELS, by="run").collect().rows() == [
+        ("A", "2", "qrels"),
+        ("A", "3", "run"),
+        ("B", "1", "qrels"),
+        ("B", "2", "qrels"),
+        ("B", "4", "run"),
+    ]
+
+
+def test_means_with_and_without_missing_queries() -> None:
+    kept, dropped = (
+        rk.evaluate(rk.judge(RUN, QRELS, missing=missing), "AP", ties="doc").collect()
+        for missing in ("keep", "drop")
+    )
+    assert kept.row(0) == (2, pytest.approx(1 / 8))  # trec_eval -c
+    assert dropped.row(0) == (1, pytest.approx(1 / 4))  # trec_eval
+
+
+def test_a_run_that_answers_no_judged_query_scores_0() -> None:
+    runs = pl.DataFrame(
+        {"run": ["A", "B"], "query_id": ["1", "4"], "doc_id": ["b", "b"], "score": [1.0, 1.0]}
+    )
+    means = rk.evaluate(rk.judge(runs, QRELS, by="run"), "AP", by="run").collect().sort("run")
+    assert means.rows() == [("A", 2, 0.25), ("B", 2, 0.0)]
+    dropped = rk.judge(runs, QRELS, by="run", missing="drop").collect()
+    assert set(dropped["run"]) == {"A"}
 
 
 @pytest.mark.parametrize("missing", ["keep", "drop"])

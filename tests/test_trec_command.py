@@ -159,6 +159,23 @@ def test_files_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.startswith("rankeval trec: error: ")
 
 
+def test_comments_are_told_on_standard_error(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["-c", *files]) == 0
+    without = capsys.readouterr()
+    assert without.err == ""
+    for name, comment in zip(files, ("# one\n", "\t#two # three\n#\n"), strict=True):
+        Path(name).write_text(Path(name).read_text() + comment)
+    assert main(["-c", *files]) == 0
+    output = capsys.readouterr()
+    assert output.out == without.out
+    assert output.err.splitlines() == [
+        f"rankeval trec: 1 comment line of {files[0]} skipped",
+        f"rankeval trec: 2 comment lines of {files[1]} skipped",
+    ]
+
+
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "qrels_jg" in capsys.readouterr().out

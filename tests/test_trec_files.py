@@ -80,6 +80,56 @@ def test_malformed_lines_of_qrels(line: str, tmp_path: Path) -> None:
         rk.scan_qrels(path).collect()
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"q Q0 \xff 1 2 t", "is no UTF-8: .*convert the file"),
+        (b"q Q0 d\0 1 2 t", "is no record of run"),
+        (b"q Q0 d 1 2 t\rq Q0 e 2 1 t", "is no record of run"),
+        (b"q Q0\vd 1 2 t u", "is no record of run"),
+        ("q Q0 d 1 2 t".encode("utf-16"), "is no UTF-8"),
+        (b"\xef\xbb\xbfq Q0 d 1 2 t", "is no record of run"),
+    ],
+)
+def test_what_would_be_read_as_something_else(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.run"
+    path.write_bytes(b"\xef\xbb\xbfq Q0 e 1 2 t\r\n# caf\xe9\n" + line)
+    with pytest.raises(rk.RankEvalError, match=rf"bad\.run, line [34] {message}"):
+        rk.scan_run(path).collect()
+    with pytest.raises(rk.RankEvalError, match=rf"^line [34] {message}"):
+        rk.scan_run(path.read_bytes()).collect()
+    path.write_bytes(path.read_bytes().removesuffix(line))
+    assert rk.scan_run(path).collect().rows() == [("q", "e", 2.0)]
+
+
+def test_skipped_lines_are_counted(tmp_path: Path) -> None:
+    assert rk.skipped_lines(TEXT).collect().row(0) == (None, 7, 2, 2)
+    (tmp_path / "a.run").write_bytes(TEXT)
+    (tmp_path / "b.run.gz").write_bytes(gzip.compress(b" #\n\t\n \r\nq Q0 # 1 2 t\n"))
+    (tmp_path / "empty.run").write_bytes(b"")
+    counts = rk.skipped_lines(str(tmp_path / "*.run*"))
+    assert isinstance(counts, pl.LazyFrame)
+    assert counts.collect().rows() == [
+        (str(tmp_path / "a.run"), 7, 2, 2),
+        (str(tmp_path / "b.run.gz"), 4, 2, 1),
+    ]
+    assert rk.skipped_lines(tmp_path / "empty.run").collect().height == 0
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a[1].run").write_bytes(TEXT)  # no glob, since there is such a file
+    assert rk.scan_run(tmp_path / "a[1].run").collect().rows() == ROWS
+    for path, message in (
+        ("a[2].run", "no file matches"),
+        ("a[1].rum", "no file"),
+        ("b", "no such file"),
+    ):
+        with pytest.raises(rk.RankEvalError, match=message):
+            rk.scan_run(tmp_path / path)
+    with pytest.raises(rk.RankEvalError, match="no files"):
+        rk.scan_run([])
+
+
 def test_long_lines_are_shortened() -> None:
     with pytest.raises(rk.RankEvalError, match=r"x\.\.\.'") as error:
         rk.scan_run(b"x" * 10_000).collect()
@@ -116,6 +166,8 @@ def fields(line: str) -> tuple[str, str, float] | None:
     parts = [p for p in line.removesuffix("\r").replace("\t", " ").split(" ") if p]
     if not parts or parts[0].startswith("#"):
         return None
+    if set(line.removesuffix("\r")) & set("\r\0\v\f\ufeff\ufffd"):
+        raise ValueError
     score = (
         float(parts[4])
         if len(parts) > 5 and "_" not in parts[4] and parts[4].strip() == parts[4]
@@ -131,9 +183,10 @@ def fields(line: str) -> tuple[str, str, float] | None:
 def test_mutated_lines_are_read_right_or_refused(lines: list[bytes]) -> None:
     data = b"\n".join(lines)
     try:
-        rows = [row for line in data.decode().split("\n") if (row := fields(line)) is not None]
-    except ValueError:  # no UTF-8, or a malformed line
-        with pytest.raises((rk.RankEvalError, pl.exceptions.ComputeError)):
+        text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+        rows = [row for line in text.split("\n") if (row := fields(line)) is not None]
+    except ValueError:
+        with pytest.raises(rk.RankEvalError, match="line "):
             rk.scan_run(data).collect()
     else:
         assert rk.scan_run(data).collect().rows() == rows

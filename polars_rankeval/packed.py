@@ -20,7 +20,7 @@ from polars_rankeval.ranking import (
     KEY,
     LABEL,
     LO,
-    START,
+    SPAN,
     N,
     QueryCode,
     Rows,
@@ -120,20 +120,22 @@ class PackedRows(Rows):
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         starts = (
-            self._sorted.with_row_index(START)
+            self._sorted.with_row_index(LO)
             .filter(self._changed(self._below_query))
-            .select(self._code().alias(CODE), pl.col(START).cast(pl.Int64))
+            .select(self._code().alias(CODE), LO)
             .collect()
         )
         least = starts.select(self.least_key(pl.col(CODE)))[KEY]
-        n = _size(starts[START], self._series.len())
+        span = n = _size(starts[LO], self._series.len())
         if self.layout.unretrieved:
             beyond = self._sorted.filter(self._is_retrieved().not_()).collect()[PACKED]
-            n -= _size(beyond.search_sorted(least), beyond.len())
+            n = span - _size(beyond.search_sorted(least), beyond.len())
         relevant = {level: self._counted(level)[KEY] for level in levels}
-        return starts.lazy().with_columns(
+        return starts.lazy().select(
+            CODE,
             self.layout.value.alias(self.layout.query),
             n.alias(N),
+            span.alias(SPAN),
             *(
                 _size(rows.search_sorted(least), rows.len()).alias(relevant_name(level))
                 for level, rows in relevant.items()

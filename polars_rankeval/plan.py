@@ -15,6 +15,7 @@ from polars_rankeval.measures.registry import parameters
 from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
     SCORE,
+    SPAN,
     START,
     TIE,
     N,
@@ -104,8 +105,9 @@ def per_query_plan(
     refusals = [ck.refuse(table, columns.keys, _checks(schema, columns, score, options), known)]
     if ties == "doc" and not options.unique:
         refusals.append(ck.refuse_duplicates(table, columns, known))
-    # Sorted again: what is put together is not known to be in order.
-    queries = ck.guarded(queries, *refusals).sort(CODE).cache()
+    # Sorted last: what is put together is not known to be in order.
+    start = (pl.col(SPAN).cum_sum() - pl.col(SPAN)).alias(START)
+    queries = ck.guarded(queries, *refusals).sort(CODE).with_columns(start).cache()
     if code.hashed:
         queries = ck.refuse_shared_codes(queries, columns.keys)
 

@@ -18,7 +18,8 @@ from polars_rankeval.terms import Level, counts
 
 # Names that no table has.
 KEY, LABEL, SCORE, TIE = "rk:key", "rk:label", "rk:score", "rk:tie"
-LO, HI, N, START, COUNT = "rk:lo", "rk:hi", "rk:n", "rk:start", "rk:count"
+LO, HI, N, COUNT = "rk:lo", "rk:hi", "rk:n", "rk:count"
+SPAN, START = "rk:span", "rk:start"
 
 _INT64_MAX = 2**63 - 1
 _WIDE = (pl.Float64, pl.Int64, pl.UInt64)
@@ -138,7 +139,7 @@ class Rows:
         return (code.cast(pl.Int128) * (1 << code_bits(self.score_dtype))).alias(KEY)
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
-        """One row per query, sorted by CODE: its keys, START, the retrieved rows of the queries before, N, its own, and the rows that count at each level."""
+        """One row per query: its keys, CODE, N, its retrieved rows, SPAN, those that have a place among the sorted keys, and how many count at each level."""
 
         def size(chosen: pl.Expr) -> pl.Expr:
             if self.weight is None:
@@ -152,9 +153,7 @@ class Rows:
                 *(size(counts(self.label, x)).alias(relevant_name(x)) for x in levels),
                 *others,
             )
-            .with_columns(self.code.alias(CODE))
-            .sort(CODE)
-            .with_columns((pl.col(N).cum_sum() - pl.col(N)).alias(START))
+            .with_columns(self.code.alias(CODE), pl.col(N).alias(SPAN))
         )
 
     def labels(self, level: Level) -> pl.LazyFrame:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -49,12 +50,13 @@ def script() -> None:
             # A name that the terminal cannot show is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _warn
+    # Imports make many objects that stay, among which there is nothing to collect.
+    gc.set_threshold(100_000)
     code = main()
-    if code == INTERRUPTED:
-        # A plan that still runs in its thread would keep the prompt waiting.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    # Without taking the interpreter apart, which takes as long as evaluating a small file; and a plan that still runs in its
+    # thread after Ctrl-C would keep the prompt waiting.
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

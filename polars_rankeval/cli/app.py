@@ -32,7 +32,7 @@ from polars_rankeval.cli.options import (
     TiesOption,
 )
 from polars_rankeval.cli.output import deliver, save, show
-from polars_rankeval.cli.work import work
+from polars_rankeval.cli.work import animated, work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import SVMLIGHT
 from polars_rankeval.measures.names import Measure, parse_all
@@ -40,8 +40,6 @@ from polars_rankeval.measures.names import Measure, parse_all
 HELP = """Evaluate rankings: AP, MRR, nDCG and the rest, from a table of query, document, label and score.
 
 A SOURCE is a file of Parquet, CSV, NDJSON, Arrow IPC or SVMlight, or several, a glob, a directory, a Delta or Iceberg table, also at s3:// and the like. The word sample is the table that comes with the package, and - is standard input."""
-
-COMPLETION = "--install-completion"
 
 EXAMPLES = """Examples:
 
@@ -71,14 +69,17 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 
+app.command(
+    "polars_rankeval.cli.completion:command",
+    name="--install-completion",
+    help="Install shell completion for this application.",
+)
+
 
 def run(args: list[str]) -> int:
     """Parse and run a command line; mistakes are raised, with what to do."""
     # A lone hyphen would be taken for an option.
     args = [STDIN if arg == "-" else arg for arg in args]
-    if COMPLETION not in app and (not args or args[0].startswith("-")):
-        # Costs imports that no command needs.
-        app.register_install_completion_command(COMPLETION)
     try:
         result = app(args, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -373,7 +374,8 @@ def _what(measures: Sequence[str], sources: Sequence[str]) -> str:
     """What goes on, for those who wait."""
     names = ", ".join(measures[:3]) + (", ..." if len(measures) > 3 else "")
     where = sources[0] if len(sources) == 1 else f"{len(sources)} files"
-    rows = row_count(sources)
+    # Costs a look at the files, for those who see it only.
+    rows = row_count(sources) if animated() else None
     return f"{names} of {where}{f', {rows:,} rows' if rows else ''}"
 
 

@@ -45,6 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def script() -> None:
     """Run as console script."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by who started it: what is said is said to nobody.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A name that the terminal cannot show is no reason to fail.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from polars_rankeval._typing import Ties
 from polars_rankeval.catalogue import entries, example
 from polars_rankeval.cli import OK, TREC
 from polars_rankeval.cli.explain import edges, explanation
-from polars_rankeval.cli.inputs import STDIN, open_source, row_count
+from polars_rankeval.cli.inputs import QRELS, RUN, STDIN, open_source, row_count
 from polars_rankeval.cli.options import (
     By,
     Digits,
@@ -31,7 +32,7 @@ from polars_rankeval.cli.options import (
     Style,
     TiesOption,
 )
-from polars_rankeval.cli.output import deliver, save, show
+from polars_rankeval.cli.output import WRITERS, deliver, save, show
 from polars_rankeval.cli.work import animated, work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import SVMLIGHT
@@ -286,6 +287,7 @@ def measures(
         "convert sample -o sample.csv",
         "convert train.svm.gz -o train.parquet",
         "convert scored.parquet -o scored.svm --feature bm25 --feature dense",
+        "convert bm25.run -o bm25.parquet",
     )
 )
 def convert(
@@ -296,18 +298,19 @@ def convert(
         Path,
         Parameter(
             name=["--output", "-o"],
-            help="File to write: .parquet, .csv, .tsv, .ndjson, .arrow, .json, .md or .svm. It appears when it is complete.",
+            help="File to write: .parquet, .csv, .tsv, .ndjson, .arrow, .json, .md, .svm, .run or .qrels. It appears when it is complete.",
         ),
     ],
     query: Annotated[
-        str, Parameter(name="--query", help="Column of the query, for .svm.")
+        str, Parameter(name="--query", help="Column of the query, for .svm, .run and .qrels.")
     ] = "query_id",
     doc: Annotated[
-        str, Parameter(name="--doc", help="Column of the document, for .svm.")
+        str, Parameter(name="--doc", help="Column of the document, for .svm, .run and .qrels.")
     ] = "doc_id",
     label: Annotated[
-        str, Parameter(name="--label", help="Column of the judgement, for .svm.")
+        str, Parameter(name="--label", help="Column of the judgement, for .svm and .qrels.")
     ] = "label",
+    score: Annotated[str, Parameter(name="--score", help="Column to rank by, for .run.")] = "score",
     features: Annotated[
         tuple[str, ...],
         Parameter(
@@ -330,6 +333,19 @@ def convert(
             rk.write_svmlight(lf, path, features=columns, query=query, doc=doc, label=label)
 
         writer = svmlight
+    elif output.suffix.lower() in (RUN, QRELS):
+        kind = output.suffix.lower()
+        value = {"score": score} if kind == RUN else {"label": label}
+        asked = {"query": query, "doc": doc, **value}
+        schema = table.collect_schema()
+        missing = [(option, name) for option, name in asked.items() if name not in schema]
+        for option, name in missing[:1]:
+            msg = (
+                f"column {name!r} not found; the table has {', '.join(map(repr, schema))}\n"
+                f"Say which column it is: --{option} COLUMN"
+            )
+            raise RankEvalError(msg)
+        writer = partial(WRITERS[kind], **asked)
 
     with _columns_by_option(query=[query], label=[label], feature=columns):
         save(table, output, digits=17, what=f"writing {output}", writer=writer)
@@ -360,6 +376,12 @@ def _columns_by_option(**options: str | Sequence[str] | None) -> Iterator[None]:
                     msg = f"{message}\nSay which column it is: --{option} COLUMN"
                     raise RankEvalError(msg) from error
         raise
+    except RankEvalError as error:
+        if "has dtype String" not in str(error):
+            raise
+        cause = str(error).partition(": cast it")[0]
+        msg = f"{cause}\nA column of a text file is of numbers if all its values are: is there a word among them, or no row at all?"
+        raise RankEvalError(msg) from error
 
 
 def _parsed(names: Sequence[str], read: Callable[[str], Measure] | None = None) -> list[Measure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import polars as pl
 
@@ -21,5 +21,63 @@ Names: TypeAlias = str | Sequence[str]
 IntoExpr: TypeAlias = str | pl.Expr
 #: Whatever `rk.scan` makes a LazyFrame of.
 Source: TypeAlias = Any
-#: Lazy in, lazy out; DataFrame in, DataFrame out.
-Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+#: Lazy in, lazy out; DataFrame in, DataFrame out. Whatever else `rk.scan` takes comes out lazy.
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame, pl.DataFrame | pl.LazyFrame)
+
+
+class Roles(TypedDict, total=False):
+    """Keywords that name the columns of a table."""
+
+    query: Names | None
+    doc: str
+    label: str
+    score: Names
+    by: Names | None
+
+
+class Asked(Roles, total=False):
+    """Keywords that say what is asked of every query."""
+
+    ties: Ties
+    no_relevant: NoRelevant
+    judged_only: bool
+
+
+class Evaluated(Asked, total=False):
+    """Keywords of `per_query` and `evaluate`."""
+
+    weight: str | None
+    contiguous: bool
+    batch_rows: int | None
+    progress: bool
+
+
+class Ranked(TypedDict, total=False):
+    """Keywords that name the columns of a table with one score."""
+
+    query: Names | None
+    label: str
+    score: str
+    by: Names | None
+
+
+class Counted(Ranked, total=False):
+    """Keywords of counts of relevant rows."""
+
+    rel: float | None
+    weight: str | None
+
+
+class Curve(Counted, total=False):
+    """Keywords of `pr_curve` and `roc_curve`."""
+
+    endpoint: bool
+    drop_collinear: bool
+
+
+class Called(Counted, total=False):
+    """Keywords of `confusion`."""
+
+    threshold: float | Sequence[float] | None
+    k: int | Sequence[int] | None
+    beta: float

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack, overload
 
 import polars as pl
 
-from polars_rankeval._typing import Frame, Names
+from polars_rankeval._typing import Called, Frame, Names, Source
 from polars_rankeval.blocks import RELEVANT, SIZE, Blocks, ratio
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.table import finish, number
 
 
+@overload
+def confusion(table: Frame, **options: Unpack[Called]) -> Frame: ...
+@overload
+def confusion(table: Source, **options: Unpack[Called]) -> pl.LazyFrame: ...
 def confusion(
-    table: Frame,
+    table: Source,
     *,
     threshold: float | Sequence[float] | None = None,
     k: int | Sequence[int] | None = None,
@@ -25,7 +29,7 @@ def confusion(
     by: Names | None = None,
     rel: float | None = None,
     weight: str | None = None,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Count the four outcomes of calling rows positive, at score thresholds or of the top k of every ranking.
 
     Parameters
@@ -90,7 +94,7 @@ def confusion(
             "mcc",
         ],
     )
-    blocks: Blocks = Blocks.of(table, query, label, score, by, rel, weight, output=output)
+    blocks = Blocks.of(table, query, label, score, by, rel, weight, output=output)
     called = blocks.called_at(cuts) if name == "threshold" else blocks.called_first(cuts)
     tp, fp, fn, tn = (pl.col(c) for c in ("tp", "fp", "fn", "tn"))
     precision, recall, specificity = ratio(tp, tp + fp), ratio(tp, tp + fn), ratio(tn, tn + fp)

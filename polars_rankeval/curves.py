@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Unpack, overload
+
 import polars as pl
 
-from polars_rankeval._typing import Frame, Names
+from polars_rankeval._typing import Curve, Frame, Names, Ranked, Source
 from polars_rankeval.blocks import RELEVANT, SIZE, Blocks, ratio
 from polars_rankeval.table import finish
 
 
+@overload
+def tie_blocks(table: Frame, **options: Unpack[Ranked]) -> Frame: ...
+@overload
+def tie_blocks(table: Source, **options: Unpack[Ranked]) -> pl.LazyFrame: ...
 def tie_blocks(
-    table: Frame,
+    table: Source,
     *,
     query: Names | None = "query_id",
     label: str = "label",
     score: str = "score",
     by: Names | None = None,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """List the tie blocks of every query: the sets of retrieved rows with one score.
 
     Parameters
@@ -51,7 +57,7 @@ def tie_blocks(
     │ 1        ┆ 0.4   ┆ 3   ┆ 3   ┆ 1    ┆ 1        │
     └──────────┴───────┴─────┴─────┴──────┴──────────┘
     """
-    blocks: Blocks = Blocks.of(
+    blocks = Blocks.of(
         table, query, label, score, by, output=(score, "lo", "hi", "size", "relevant")
     )
     so_far = pl.col(SIZE).cum_sum().over(blocks.columns.keys)
@@ -66,8 +72,12 @@ def tie_blocks(
     return finish(table, plan)
 
 
+@overload
+def pr_curve(table: Frame, **options: Unpack[Curve]) -> Frame: ...
+@overload
+def pr_curve(table: Source, **options: Unpack[Curve]) -> pl.LazyFrame: ...
 def pr_curve(
-    table: Frame,
+    table: Source,
     *,
     query: Names | None = "query_id",
     label: str = "label",
@@ -77,7 +87,7 @@ def pr_curve(
     weight: str | None = None,
     endpoint: bool = False,
     drop_collinear: bool = False,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Compute the precision-recall curve of every ranking: one point per tie block.
 
     Parameters
@@ -122,7 +132,7 @@ def pr_curve(
     │ 0.1       ┆ 2   ┆ 2   ┆ 0.5       ┆ 1.0    │
     └───────────┴─────┴─────┴───────────┴────────┘
     """
-    blocks: Blocks = Blocks.of(
+    blocks = Blocks.of(
         table, query, label, score, by, rel, weight,
         output=("threshold", "tp", "fp", "precision", "recall"),
     )  # fmt: skip
@@ -147,8 +157,12 @@ def pr_curve(
     return finish(table, plan)
 
 
+@overload
+def roc_curve(table: Frame, **options: Unpack[Curve]) -> Frame: ...
+@overload
+def roc_curve(table: Source, **options: Unpack[Curve]) -> pl.LazyFrame: ...
 def roc_curve(
-    table: Frame,
+    table: Source,
     *,
     query: Names | None = "query_id",
     label: str = "label",
@@ -158,7 +172,7 @@ def roc_curve(
     weight: str | None = None,
     endpoint: bool = False,
     drop_collinear: bool = False,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Compute the ROC curve of every ranking: one point per tie block. The area under it is `AUC`.
 
     Parameters
@@ -198,7 +212,7 @@ def roc_curve(
     │ 0.1       ┆ 2   ┆ 2   ┆ 1.0 ┆ 1.0 │
     └───────────┴─────┴─────┴─────┴─────┘
     """
-    blocks: Blocks = Blocks.of(
+    blocks = Blocks.of(
         table, query, label, score, by, rel, weight, output=("threshold", "tp", "fp", "tpr", "fpr")
     )
     keys, tp, fp = blocks.columns.keys, pl.col("tp"), pl.col("fp")

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Unpack
 
 import polars as pl
 
-from polars_rankeval._typing import Names, NoRelevant, Source, Ties
+from polars_rankeval._typing import Asked, Source
 from polars_rankeval.batches import Task, contiguous_plan
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.evaluation import means, prepare
+from polars_rankeval.evaluation import means, prepare, refuse_whole
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.partitions import partition_by_query
 from polars_rankeval.plan import QUERY_WEIGHT
@@ -23,20 +24,13 @@ def evaluate_files(
     source: Source,
     *measures: str | Measure,
     output: str | Path,
-    query: Names = "query_id",
-    doc: str = "doc_id",
-    label: str = "label",
-    score: Names = "score",
-    by: Names | None = None,
-    ties: Ties = "block",
-    no_relevant: NoRelevant = "zero",
-    judged_only: bool = False,
     weight: str | None = None,
     contiguous: bool = False,
     batch_rows: int | None = None,
     partitions: int | None = None,
     temporary: str | Path | None = None,
     progress: bool = False,
+    **asked: Unpack[Asked],
 ) -> pl.DataFrame:
     """Write the measures of every query to a Parquet file, in bounded memory, and return their means.
 
@@ -90,19 +84,8 @@ def evaluate_files(
     └───────┴─────────┴──────────┘
     """
     with _naming(source):
-        table, columns, options = prepare(
-            source,
-            measures,
-            query=query,
-            doc=doc,
-            label=label,
-            score=score,
-            by=by,
-            ties=ties,
-            no_relevant=no_relevant,
-            judged_only=judged_only,
-            weight=weight,
-        )
+        table, columns, options = prepare(source, measures, weight=weight, **asked)
+        refuse_whole(columns)
     if contiguous and partitions is not None:
         msg = "a contiguous table needs no partitions: leave out partitions or contiguous=True"
         raise RankEvalError(msg)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack, overload
 
 import polars as pl
 
-from polars_rankeval._typing import NO_RELEVANT, TIES, Frame, Names, NoRelevant, Ties
+from polars_rankeval._typing import (
+    NO_RELEVANT,
+    TIES,
+    Evaluated,
+    Frame,
+    Names,
+    NoRelevant,
+    Roles,
+    Source,
+    Ties,
+)
 from polars_rankeval.batches import Task, contiguous_plan
 from polars_rankeval.checks import (
     Check,
@@ -30,8 +40,14 @@ from polars_rankeval.table import Columns, choice, finish, names
 GEOMETRIC_FLOOR = 1e-5
 
 
+@overload
+def per_query(table: Frame, *measures: str | Measure, **options: Unpack[Evaluated]) -> Frame: ...
+@overload
 def per_query(
-    table: Frame,
+    table: Source, *measures: str | Measure, **options: Unpack[Evaluated]
+) -> pl.LazyFrame: ...
+def per_query(
+    table: Source,
     *measures: str | Measure,
     query: Names | None = "query_id",
     doc: str = "doc_id",
@@ -45,7 +61,7 @@ def per_query(
     contiguous: bool = False,
     batch_rows: int | None = None,
     progress: bool = False,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Compute measures of every query.
 
     Parameters
@@ -110,9 +126,6 @@ def per_query(
     │ 2        ┆ 0.0      ┆ 0.0  ┆ 0.0      │
     └──────────┴──────────┴──────┴──────────┘
     """
-    lazy: pl.LazyFrame
-    columns: Columns
-    options: Options
     lazy, columns, options = prepare(
         table,
         measures,
@@ -142,8 +155,14 @@ def per_query(
     return finish(table, plan.sort(keys) if keys else plan)
 
 
+@overload
+def evaluate(table: Frame, *measures: str | Measure, **options: Unpack[Evaluated]) -> Frame: ...
+@overload
 def evaluate(
-    table: Frame,
+    table: Source, *measures: str | Measure, **options: Unpack[Evaluated]
+) -> pl.LazyFrame: ...
+def evaluate(
+    table: Source,
     *measures: str | Measure,
     query: Names | None = "query_id",
     doc: str = "doc_id",
@@ -157,7 +176,7 @@ def evaluate(
     contiguous: bool = False,
     batch_rows: int | None = None,
     progress: bool = False,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Compute the mean of measures over the queries, of all or of each group.
 
     Parameters
@@ -195,9 +214,6 @@ def evaluate(
     │ 2       ┆ 0.291667 ┆ 0.375 │
     └─────────┴──────────┴───────┘
     """
-    lazy: pl.LazyFrame
-    columns: Columns
-    options: Options
     lazy, columns, options = prepare(
         table,
         measures,
@@ -239,15 +255,19 @@ def means(queries: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyF
     return queries.select(columns_of_means)
 
 
+@overload
+def check(table: Frame, **options: Unpack[Roles]) -> Frame: ...
+@overload
+def check(table: Source, **options: Unpack[Roles]) -> pl.LazyFrame: ...
 def check(
-    table: Frame,
+    table: Source,
     *,
     query: Names | None = "query_id",
     doc: str = "doc_id",
     label: str = "label",
     score: Names = "score",
     by: Names | None = None,
-) -> Frame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Validate a table in full, and pass it on unchanged.
 
     Costs a pass over the values and, if the table has the document column, one over the documents.
@@ -300,14 +320,14 @@ def prepare(
     table: Any,
     measures: tuple[str | Measure, ...],
     *,
-    query: Names | None,
-    doc: str,
-    label: str,
-    score: Names,
-    by: Names | None,
-    ties: Ties,
-    no_relevant: NoRelevant,
-    judged_only: bool,
+    query: Names | None = "query_id",
+    doc: str = "doc_id",
+    label: str = "label",
+    score: Names = "score",
+    by: Names | None = None,
+    ties: Ties = "block",
+    no_relevant: NoRelevant = "zero",
+    judged_only: bool = False,
     weight: str | None = None,
     row_weight: str | None = None,
     means: bool = False,
@@ -345,6 +365,16 @@ def prepare(
     return lazy, columns, options
 
 
+def refuse_whole(columns: Columns) -> None:
+    """Refuse to cut a table that is one ranking."""
+    if not columns.query:
+        msg = (
+            "query=None makes one ranking of the table, which cannot be evaluated in parts: name its query columns, "
+            "or use per_query or evaluate without contiguous=True"
+        )
+        raise RankEvalError(msg)
+
+
 def _batched(
     table: Any,
     lazy: pl.LazyFrame,
@@ -360,9 +390,8 @@ def _batched(
         msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
         raise RankEvalError(msg)
     parts = isinstance(table, Partitions)
-    if (contiguous or parts) and not columns.query:
-        msg = "query=None makes one ranking of the table, which cannot be cut: leave out contiguous=True"
-        raise RankEvalError(msg)
+    if contiguous or parts:
+        refuse_whole(columns)
     if not contiguous and (batch_rows is not None or (progress and not parts)):
         what = "progress" if batch_rows is None else "batch_rows"
         msg = (

@@ -6,17 +6,17 @@ Needs pyspark 4 on the driver, and this package on the executors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
-from polars_rankeval._typing import Names, NoRelevant, Ties
+from polars_rankeval._typing import Asked
 from polars_rankeval.batches import Task, evaluated
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.evaluation import prepare
+from polars_rankeval.evaluation import prepare, refuse_whole
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.plan import QUERY_WEIGHT
 
@@ -30,16 +30,9 @@ BATCH_ROWS = 500_000
 def per_query(
     table: SparkFrame,
     *measures: str | Measure,
-    query: Names = "query_id",
-    doc: str = "doc_id",
-    label: str = "label",
-    score: Names = "score",
-    by: Names | None = None,
-    ties: Ties = "block",
-    no_relevant: NoRelevant = "zero",
-    judged_only: bool = False,
     batch_rows: int = BATCH_ROWS,
     partitions: int | None = None,
+    **asked: Unpack[Asked],
 ) -> SparkFrame:
     """Compute measures of every query of a Spark DataFrame.
 
@@ -66,35 +59,17 @@ def per_query(
     RankEvalError
         As there; what concerns the values fails the Spark job, whose error has the message.
     """
-    task = _task(
-        table,
-        measures,
-        query=query,
-        doc=doc,
-        label=label,
-        score=score,
-        by=by,
-        ties=ties,
-        no_relevant=no_relevant,
-        judged_only=judged_only,
-    )
+    task = _task(table, measures, **asked)
     return _queries(table, task, batch_rows, partitions)
 
 
 def evaluate(
     table: SparkFrame,
     *measures: str | Measure,
-    query: Names = "query_id",
-    doc: str = "doc_id",
-    label: str = "label",
-    score: Names = "score",
-    by: Names | None = None,
-    ties: Ties = "block",
-    no_relevant: NoRelevant = "zero",
-    judged_only: bool = False,
     weight: str | None = None,
     batch_rows: int = BATCH_ROWS,
     partitions: int | None = None,
+    **asked: Unpack[Asked],
 ) -> SparkFrame:
     """Compute the mean of measures over the queries of a Spark DataFrame, of all or of each group.
 
@@ -115,19 +90,7 @@ def evaluate(
     RankEvalError
         As `per_query`.
     """
-    task = _task(
-        table,
-        measures,
-        query=query,
-        doc=doc,
-        label=label,
-        score=score,
-        by=by,
-        ties=ties,
-        no_relevant=no_relevant,
-        judged_only=judged_only,
-        weight=weight,
-    )
+    task = _task(table, measures, weight, **asked)
     queries = _queries(table, task, batch_rows, partitions)
     means = [
         sf.count(sf.lit(1)).alias("queries"),
@@ -158,14 +121,20 @@ def _mean(name: str, *, weighted: bool) -> Any:
     return sf.when(total > 0, sf.sum(value * weight) / total).alias(name)
 
 
-def _task(table: SparkFrame, measures: tuple[str | Measure, ...], **roles: Any) -> Task:
+def _task(
+    table: SparkFrame,
+    measures: tuple[str | Measure, ...],
+    weight: str | None = None,
+    **asked: Unpack[Asked],
+) -> Task:
     """Check what is asked against the schema of the table, without running it."""
-    if roles["ties"] == "order":
+    if asked.get("ties") == "order":
         msg = "ties='order' needs rows that have an order, which those of Spark have not: use another policy, such as 'doc'"
         raise RankEvalError(msg)
     # No row is fetched, and an Arrow schema is what the executors will see.
     empty = pl.DataFrame(table.limit(0).toArrow())
-    lazy, columns, options = prepare(empty, measures, **roles)
+    lazy, columns, options = prepare(empty, measures, weight=weight, **asked)
+    refuse_whole(columns)
     return Task.of(lazy, columns, options)
 
 

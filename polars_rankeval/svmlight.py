@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
@@ -14,7 +15,13 @@ from polars_rankeval.files import require_content
 from polars_rankeval.sources import scan
 from polars_rankeval.table import Columns
 
+#: So many features are found one by one; for more, lines are taken apart once.
+FEW = 8
+#: Lines taken apart at a time.
+LINES = 10_000
+
 _LINE, _NUMBER, _BODY, _COMMENT = "rk:line", "rk:number", "rk:body", "rk:comment"
+_FEATURES = "rk:features"
 
 
 def scan_svmlight(
@@ -99,8 +106,46 @@ def _feature_names(features: Iterable[int] | Mapping[int, str]) -> dict[int, str
 
 
 def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
+    """The columns of a file; which of them are wanted is known when the plan runs, and decides how the lines are read."""
     if "://" not in path:
         require_content(path)
+    schema = pl.Schema(
+        {
+            "query_id": pl.Int64(),
+            "doc_id": pl.String(),
+            "label": pl.Float64(),
+            **dict.fromkeys(names.values(), pl.Float64()),
+        }
+    )
+
+    def read(
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        _batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        wanted = set(schema if with_columns is None else with_columns)
+        if predicate is not None:
+            wanted.update(predicate.meta.root_names())
+        lines = pl.scan_lines(
+            path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False
+        ).filter(pl.col(_LINE).str.contains(r"^\s*[^\s#]"))
+        lines = lines if n_rows is None else lines.head(n_rows)
+        for batch in lines.collect_batches(chunk_size=LINES, maintain_order=True, lazy=True):
+            # The engine for data in memory: that of streams would take a few hundred lines at a time.
+            frame = _parsed(path, batch.lazy(), names, wanted).collect(engine="in-memory")
+            rows = frame if predicate is None else frame.filter(predicate)
+            yield rows if with_columns is None else rows.select(with_columns)
+
+    # A plan may use its table in several places: all of them share one parsing.
+    return register_io_source(read, schema=schema, is_pure=True).cache()
+
+
+def _parsed(
+    path: str, lines: pl.LazyFrame, names: dict[int, str], wanted: set[str]
+) -> pl.LazyFrame:
+    """The columns that are wanted, of some lines of a file."""
+    names = {number: name for number, name in names.items() if name in wanted}
     line = pl.col(_LINE)
     # Cut at the comment first: then a feature is found by its text alone, which is far faster than a pattern from the start of the line.
     cut = line.str.splitn("#", 2).struct.rename_fields([_BODY, _COMMENT]).struct.unnest()
@@ -115,27 +160,71 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
         bad = parsed.is_null() if absent is None else parsed.is_null() & text.is_not_null()
 
         def problem(row: dict[str, Any]) -> str:
-            return f"{path}, line {row['number']}: not of the form {form}: {row['line'][:80]}"
+            return _not_of_the_form(path, row, form)
 
         parsed = parsed if absent is None else parsed.fill_null(absent)
         return _unless(bad, problem, parsed, dtype, number=pl.col(_NUMBER), line=line)
 
     form = "`<label> qid:<whole number> <feature>:<value> ...`"
-    return (
-        pl.scan_lines(path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False)
-        .filter(line.str.contains(r"^\s*[^\s#]"))
-        .with_columns(cut)
-        .select(
-            value(r"^\s*\S+\s+qid:", pl.Int64, form).alias("query_id"),
-            pl.coalesce(docid, pl.when(comment != "").then(comment)).alias("doc_id"),
-            value(r"^\s*", pl.Float64, form).alias("label"),
-            *(
-                value(rf"[ \t]{number}:", pl.Float64, f"`{number}:<number>`", 0.0).alias(name)
-                for number, name in names.items()
-            ),
-        )
-        # A plan may use its table in several places: all of them share one parsing.
-        .cache()
+    columns = {
+        "query_id": value(r"^\s*\S+\s+qid:", pl.Int64, form),
+        "doc_id": pl.coalesce(docid, pl.when(comment != "").then(comment)),
+        "label": value(r"^\s*", pl.Float64, form),
+    }
+    chosen = [expr.alias(name) for name, expr in columns.items() if name in wanted]
+    if len(names) > FEW:
+        chosen.append(_many(path, names).alias(_FEATURES))
+    else:
+        chosen += [
+            value(rf"[ \t]{number}:", pl.Float64, f"`{number}:<number>`", 0.0).alias(name)
+            for number, name in names.items()
+        ]
+    plan = lines.with_columns(cut).select(chosen)
+    return plan.unnest(_FEATURES) if len(names) > FEW else plan
+
+
+def _not_of_the_form(path: str, row: dict[str, Any], form: str) -> str:
+    return f"{path}, line {row['number']}: not of the form {form}: {row['line'][:80]}"
+
+
+def _many(path: str, names: dict[int, str]) -> pl.Expr:
+    """Features as a struct: all pairs of all lines are put at their places in one flat array, which is zero elsewhere."""
+
+    def read(rows: pl.Series) -> pl.Series:
+        body = rows.struct.field("body").str.replace_all("\t", " ", literal=True)
+        words = body.str.strip_chars().str.split(" ")
+        row = pl.int_range(len(rows), eager=True).repeat_by(words.list.len()).explode()
+        pair = words.explode().str.splitn(":", 2).struct
+        pairs = pl.DataFrame(
+            {
+                "row": row,
+                # First the text: 01 is no 1.
+                "column": pair.field("field_0").replace_strict(
+                    list(map(str, names)),
+                    range(len(names)),
+                    default=None,
+                    return_dtype=pl.Int64,
+                ),
+                "text": pair.field("field_1"),
+            }
+        ).filter(pl.col("column").is_not_null() & pl.col("text").is_not_null())
+        value = pairs["text"].cast(pl.Float64, strict=False)
+        if value.has_nulls():
+            bad = pairs.filter(value.is_null()).row(0, named=True)
+            form = f"`{list(names)[bad['column']]}:<number>`"
+            raise RankEvalError(_not_of_the_form(path, rows[bad["row"]], form))
+        place = pairs["row"] * len(names) + pairs["column"]
+        flat = pl.repeat(0.0, len(rows) * len(names), eager=True)
+        # From the end: of a feature that a line has twice the first counts, as in a search.
+        flat = flat.scatter(place.reverse(), value.reverse())
+        return pl.DataFrame(
+            {name: flat.gather_every(len(names), i) for i, name in enumerate(names.values())}
+        ).to_struct()
+
+    return pl.struct(body=_BODY, number=_NUMBER, line=_LINE).map_batches(
+        read,
+        return_dtype=pl.Struct(dict.fromkeys(names.values(), pl.Float64)),
+        is_elementwise=True,
     )
 
 

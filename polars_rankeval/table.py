@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from polars_rankeval._typing import Frame, Names
+from polars_rankeval._typing import Names, Source
 from polars_rankeval.errors import RankEvalError
 
 #: The key of a table that is one ranking.
@@ -109,7 +109,7 @@ def number(value: object, above: float = float("-inf")) -> bool:
     )
 
 
-def finish(table: Frame, plan: pl.LazyFrame) -> Frame:
+def finish(table: Source, plan: pl.LazyFrame) -> pl.DataFrame | pl.LazyFrame:
     """DataFrame in, DataFrame out."""
     if isinstance(table, pl.DataFrame):
         return plan.collect()

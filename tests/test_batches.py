@@ -48,7 +48,8 @@ def table(queries: int = 6, length: int = 9) -> pl.DataFrame:
 
 def plain(frame: pl.DataFrame, *names: str, **options: Any) -> pl.DataFrame:
     """The ordinary result."""
-    return rk.per_query(frame, *names, **options)
+    result: pl.DataFrame = rk.per_query(frame, *names, **options)
+    return result
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -253,6 +254,73 @@ def test_convert(rankeval: Run, tmp_path: Path) -> None:
     assert rankeval("convert", tmp_path / "n.svm", "-o", tmp_path / "m.parquet").code == 0
     again = pl.read_parquet(tmp_path / "m.parquet").rename({"feature_1": "score"})
     assert_frame_equal(again, numbered.select(again.columns), check_dtypes=False)
+
+
+def test_trec_files(rankeval: Run, tmp_path: Path) -> None:
+    run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    run.write_text("1 Q0 a 1 0.5 x\n1 Q0 b 2 0.25 x\n2 Q0 c 1 2 x\n")
+    qrels.write_text("1 0 b 1\n1 0 d 1\n2 0 c 2\n2 0 e -1\n")
+    wanted = "queries,AP,RR\n2,0.625,0.75\n"
+    for files in ([run, qrels], [qrels, run]):
+        assert rankeval("evaluate", *files, *["-m", "AP", "-m", "RR", "--format", "csv"]) == (
+            0,
+            wanted,
+            "",
+        )
+    for suffix in ("parquet", "csv", "ndjson"):
+        for first, again in ((run, tmp_path / "b.run"), (qrels, tmp_path / "b.qrels")):
+            between = tmp_path / f"{first.suffix[1:]}.{suffix}"
+            assert rankeval("convert", first, "-o", between).code == 0
+            assert rankeval("convert", between, "-o", again).code == 0
+            back, lines = (
+                # Without the tag; and numbers may be written otherwise.
+                [[float(w) if w[0].isdigit() else w for w in line.split()[:5]] for line in text]
+                for text in (again.read_text().splitlines(), first.read_text().splitlines())
+            )
+            assert back == lines
+    judged = tmp_path / "judged.csv"
+    judged.write_text("topic,id,grade,bm25\n1,a,0,0.5\n1,b,1,0.75\n")
+    names = ["--query", "topic", "--doc", "id", "--label", "grade", "--score", "bm25"]
+    assert rankeval("convert", judged, "-o", run, *names).code == 0
+    assert rankeval("convert", judged, "-o", qrels, *names).code == 0
+    ran = rankeval("evaluate", run, qrels, "-m", "AP", "--format", "csv")
+    assert ran.out == "queries,AP\n1,1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("evaluate a.run", "one run with its judgements"),
+        ("ties a.run b.run c.qrels", "one run with its judgements"),
+        ("convert a.run t.csv -o x.csv", "must be of one kind, got .csv, .run"),
+        ("convert t.csv -o x.qrels", "--label COLUMN"),
+        ("convert t.csv -o x.run", "--score COLUMN"),
+        ("evaluate words.csv", "is there a word among them"),
+        ("evaluate header.csv", "or no row at all"),
+    ],
+)
+def test_files_that_do_not_do(
+    args: str, message: str, rankeval: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.run").write_text("1 Q0 a 1 0.5 x\n")
+    Path("t.csv").write_text("query_id,doc_id\n1,a\n")
+    Path("header.csv").write_text("query_id,doc_id,label,score\n")
+    Path("words.csv").write_text("query_id,doc_id,label,score\n1,a,good,0.5\n")
+    ran = rankeval(*args.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+def test_closed_streams() -> None:
+    command = f"{shlex.quote(sys.executable)} -c '{SCRIPT}' evaluate sample"
+    for closed in (">&-", "2>&-"):
+        assert (
+            subprocess.run(
+                f"{command} {closed}", shell=True, check=False, cwd=Path(rk.__file__).parents[1]
+            ).returncode
+            == 0
+        )
 
 
 def test_convert_in_place(rankeval: Run, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polars_rankeval as rk
+from polars_rankeval._typing import Ties
 from shared import SHARED
 from test_trec_measures import nested, random_table
 from ways import WAYS, same
@@ -94,8 +95,9 @@ def test_best_and_worst_are_the_bounds(labels: list[int | None], rest: bool) -> 
         for order in permutations(labels)
     ]
     table = pl.DataFrame({"label": [*labels, *others], "score": [1] * len(labels) + [None] * rest})
-    for ties, bound in (("worst", min(values)), ("best", max(values))):
-        value = rk.per_query(table, "Compat(p=0.5)", ties=ties, query=None)  # type: ignore[arg-type]
+    bounds: dict[Ties, Fraction] = {"worst": min(values), "best": max(values)}
+    for ties, bound in bounds.items():
+        value = rk.per_query(table, "Compat(p=0.5)", ties=ties, query=None)
         assert same(value.item(), float(bound))
 
 

@@ -219,7 +219,7 @@ def test_constant_scores_and_one_class() -> None:
 def test_refused(arguments: dict[str, object], message: str) -> None:
     frame = ALTERNATING.with_columns(w=1.0)
     with pytest.raises(rk.RankEvalError, match=message):
-        rk.confusion(frame, query=None, **arguments)  # type: ignore[arg-type]
+        rk.confusion(frame, query=None, **arguments)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("function", [rk.pr_curve, rk.roc_curve])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,50 @@ def test_reader_streams() -> None:
     reader = pa.RecordBatchReader.from_batches(schema, batches())
     assert rk.scan(reader).head(10).collect().height == 10
     assert asked < 1000
+
+
+def test_contiguous_reader_is_pulled_as_results_are() -> None:
+    schema = pa.schema([("query_id", pa.int64()), ("label", pa.int64()), ("score", pa.float64())])
+    queries, pulled = 1000, 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal pulled
+        for i in range(queries):
+            pulled += 1
+            yield pa.record_batch([[i] * 50, [0, 1] * 25, [float(-j) for j in range(50)]], schema)
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    plan = rk.per_query(reader, "RR", contiguous=True, batch_rows=500)
+    assert pulled == 0
+    results = plan.collect_batches(chunk_size=10, maintain_order=True, lazy=True)
+    rows = next(results).height
+    # What runs ahead is bounded by the workers and the engine, not by the table.
+    assert pulled < queries / 4
+    for frame in results:
+        rows += frame.height
+        assert frame["RR"].to_list() == [0.5] * frame.height
+    assert rows == pulled == queries
+
+
+@pytest.mark.slow
+def test_contiguous_reader_in_bounded_memory() -> None:
+    code = """
+import numpy as np, pyarrow as pa, polars_rankeval as rk
+random, batches, rows = np.random.default_rng(0), 60, 100_000
+def batch(number):
+    label = (random.random(rows) < 0.02).astype(np.int8)
+    more = {f"feature_{i}": random.random(rows) for i in range(20)}
+    query = np.arange(number * rows, (number + 1) * rows) // 1000
+    return pa.RecordBatch.from_pydict({"query_id": query, "label": label, "score": random.random(rows), **more})
+reader = pa.RecordBatchReader.from_batches(batch(0).schema, map(batch, range(batches)))
+result = rk.evaluate(reader, "AP", "nDCG@10", contiguous=True, batch_rows=rows).collect()
+assert result["queries"].item() == batches * rows // 1000
+# Not ru_maxrss, which a new process inherits from the one that started it.
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # The rows take 1.06 GB.
+    assert int(done.stdout.split()[1]) < 600_000
 
 
 def test_reader_of_no_batches() -> None:

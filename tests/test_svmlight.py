@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
+from polars_rankeval import svmlight
 from polars_rankeval.svmlight import svmlight_features
 
 LETOR = """\
@@ -25,6 +26,16 @@ LETOR = """\
 """
 
 
+@pytest.fixture(params=[0, svmlight.FEW], ids=["many features", "few features"])
+def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are searched for a few features and taken apart for many, which nobody may notice."""
+    monkeypatch.setattr(svmlight, "FEW", request.param)
+
+
+both_ways = pytest.mark.usefixtures("_both_ways")
+
+
+@both_ways
 def test_letor(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_text(LETOR)
@@ -43,6 +54,7 @@ def test_letor(tmp_path: Path) -> None:
     assert again.columns == ["query_id", "doc_id", "label", "bm25"]
 
 
+@both_ways
 @pytest.mark.parametrize(
     ("line", "part"),
     [
@@ -65,6 +77,7 @@ def test_malformed_line(line: str, part: str, tmp_path: Path) -> None:
     assert line in str(error.value)
 
 
+@both_ways
 def test_braces_in_the_path(tmp_path: Path) -> None:
     path = tmp_path / "a{}b[1].svm"
     path.write_text("x qid:1\n")
@@ -72,6 +85,7 @@ def test_braces_in_the_path(tmp_path: Path) -> None:
         rk.scan_svmlight(path).collect()
 
 
+@both_ways
 def test_columns_not_used_are_not_parsed(tmp_path: Path) -> None:
     path = tmp_path / "train.svm"
     path.write_text("1 qid:1 1:two 2:3\n")
@@ -104,6 +118,41 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[A
     assert_frame_equal(again, table)
 
 
+@both_ways
+def test_sparse_lines(tmp_path: Path) -> None:
+    path = tmp_path / "t.svm"
+    path.write_text(
+        "1 qid:1 7:0.5 300:2\n"
+        "0 qid:1\n"
+        "2 qid:2\t2:1 \t7:3  # 2:9\r\n"
+        "1 qid:2 2:4\n"
+        "0 qid:3 2:5 2:6 02:7 x 7\n"
+    )
+    features = {300: "a", 2: "b", 7: "c", 5: "d"}
+    read = rk.scan_svmlight(path, features=features)
+    assert read.select(features.values()).collect().to_dict(as_series=False) == {
+        "a": [2.0, 0.0, 0.0, 0.0, 0.0],
+        "b": [0.0, 0.0, 1.0, 4.0, 5.0],
+        "c": [0.5, 0.0, 3.0, 0.0, 0.0],
+        "d": [0.0] * 5,
+    }
+    assert read.head(2).select("a").collect()["a"].to_list() == [2.0, 0.0]
+    assert read.filter(pl.col("b") > 3).select("query_id").collect()["query_id"].to_list() == [2, 3]
+
+
+def test_many_features(tmp_path: Path) -> None:
+    path, numbers = tmp_path / "t.svm", range(1, 41)
+    rows = svmlight.LINES + 10
+    table = pl.select(query_id=pl.int_range(rows), label=1.0).with_columns(
+        (pl.col("query_id") * number / 8).alias(f"feature_{number}") for number in numbers
+    )
+    rk.write_svmlight(table, path, features=table.columns[2:])
+    read = rk.scan_svmlight(path, features=numbers)
+    assert_frame_equal(read.drop("doc_id").collect(), table)
+    assert_frame_equal(read.select("feature_9").collect(), table.select("feature_9"))
+
+
+@both_ways
 def test_same_numbers_through_a_file(tmp_path: Path) -> None:
     table = (
         rk.sample()

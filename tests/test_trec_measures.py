@@ -430,6 +430,6 @@ def test_zeros_of_both_signs_tie(dtype: pl.DataType, engine: Any) -> None:
         {"query_id": 1, "doc_id": [*"abcd"], "label": [1, 0, 0, 0], "score": [-0.0, 0.0, 0.0, -0.0]}
     ).with_columns(pl.col("score").cast(dtype))
     for ties, wanted in (("block", 1 / 4), ("doc", 1 / 4), ("best", 1.0), ("worst", 1 / 4)):
-        value = rk.per_query(table.lazy(), "AP", ties=ties).collect(engine=engine)  # type: ignore[arg-type]
+        value = rk.per_query(table.lazy(), "AP", ties=ties).collect(engine=engine)  # type: ignore[call-overload]
         assert value["AP"].item() == pytest.approx(wanted), ties
     assert rk.tie_blocks(table).height == 1

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -44,17 +45,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def script() -> None:
     """Run as console script."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by who started it: what is said is said to nobody.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A name that the terminal cannot show is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _warn
+    # Imports make many objects that stay, among which there is nothing to collect.
+    gc.set_threshold(100_000)
     code = main()
-    if code == INTERRUPTED:
-        # A plan that still runs in its thread would keep the prompt waiting.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    # Without taking the interpreter apart, which takes as long as evaluating a small file; and a plan that still runs in its
+    # thread after Ctrl-C would keep the prompt waiting.
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

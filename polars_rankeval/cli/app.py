@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from polars_rankeval._typing import Ties
 from polars_rankeval.catalogue import entries, example
 from polars_rankeval.cli import OK, TREC
 from polars_rankeval.cli.explain import edges, explanation
-from polars_rankeval.cli.inputs import STDIN, open_source, row_count
+from polars_rankeval.cli.inputs import QRELS, RUN, STDIN, open_source, row_count
 from polars_rankeval.cli.options import (
     By,
     Digits,
@@ -31,8 +32,8 @@ from polars_rankeval.cli.options import (
     Style,
     TiesOption,
 )
-from polars_rankeval.cli.output import deliver, save, show
-from polars_rankeval.cli.work import work
+from polars_rankeval.cli.output import WRITERS, deliver, save, show
+from polars_rankeval.cli.work import animated, work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import SVMLIGHT
 from polars_rankeval.measures.names import Measure, parse_all
@@ -40,8 +41,6 @@ from polars_rankeval.measures.names import Measure, parse_all
 HELP = """Evaluate rankings: AP, MRR, nDCG and the rest, from a table of query, document, label and score.
 
 A SOURCE is a file of Parquet, CSV, NDJSON, Arrow IPC or SVMlight, or several, a glob, a directory, a Delta or Iceberg table, also at s3:// and the like. The word sample is the table that comes with the package, and - is standard input."""
-
-COMPLETION = "--install-completion"
 
 EXAMPLES = """Examples:
 
@@ -71,14 +70,17 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 
+app.command(
+    "polars_rankeval.cli.completion:command",
+    name="--install-completion",
+    help="Install shell completion for this application.",
+)
+
 
 def run(args: list[str]) -> int:
     """Parse and run a command line; mistakes are raised, with what to do."""
     # A lone hyphen would be taken for an option.
     args = [STDIN if arg == "-" else arg for arg in args]
-    if COMPLETION not in app and (not args or args[0].startswith("-")):
-        # Costs imports that no command needs.
-        app.register_install_completion_command(COMPLETION)
     try:
         result = app(args, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -285,6 +287,7 @@ def measures(
         "convert sample -o sample.csv",
         "convert train.svm.gz -o train.parquet",
         "convert scored.parquet -o scored.svm --feature bm25 --feature dense",
+        "convert bm25.run -o bm25.parquet",
     )
 )
 def convert(
@@ -295,18 +298,19 @@ def convert(
         Path,
         Parameter(
             name=["--output", "-o"],
-            help="File to write: .parquet, .csv, .tsv, .ndjson, .arrow, .json, .md or .svm. It appears when it is complete.",
+            help="File to write: .parquet, .csv, .tsv, .ndjson, .arrow, .json, .md, .svm, .run or .qrels. It appears when it is complete.",
         ),
     ],
     query: Annotated[
-        str, Parameter(name="--query", help="Column of the query, for .svm.")
+        str, Parameter(name="--query", help="Column of the query, for .svm, .run and .qrels.")
     ] = "query_id",
     doc: Annotated[
-        str, Parameter(name="--doc", help="Column of the document, for .svm.")
+        str, Parameter(name="--doc", help="Column of the document, for .svm, .run and .qrels.")
     ] = "doc_id",
     label: Annotated[
-        str, Parameter(name="--label", help="Column of the judgement, for .svm.")
+        str, Parameter(name="--label", help="Column of the judgement, for .svm and .qrels.")
     ] = "label",
+    score: Annotated[str, Parameter(name="--score", help="Column to rank by, for .run.")] = "score",
     features: Annotated[
         tuple[str, ...],
         Parameter(
@@ -329,6 +333,19 @@ def convert(
             rk.write_svmlight(lf, path, features=columns, query=query, doc=doc, label=label)
 
         writer = svmlight
+    elif output.suffix.lower() in (RUN, QRELS):
+        kind = output.suffix.lower()
+        value = {"score": score} if kind == RUN else {"label": label}
+        asked = {"query": query, "doc": doc, **value}
+        schema = table.collect_schema()
+        missing = [(option, name) for option, name in asked.items() if name not in schema]
+        for option, name in missing[:1]:
+            msg = (
+                f"column {name!r} not found; the table has {', '.join(map(repr, schema))}\n"
+                f"Say which column it is: --{option} COLUMN"
+            )
+            raise RankEvalError(msg)
+        writer = partial(WRITERS[kind], **asked)
 
     with _columns_by_option(query=[query], label=[label], feature=columns):
         save(table, output, digits=17, what=f"writing {output}", writer=writer)
@@ -359,6 +376,12 @@ def _columns_by_option(**options: str | Sequence[str] | None) -> Iterator[None]:
                     msg = f"{message}\nSay which column it is: --{option} COLUMN"
                     raise RankEvalError(msg) from error
         raise
+    except RankEvalError as error:
+        if "has dtype String" not in str(error):
+            raise
+        cause = str(error).partition(": cast it")[0]
+        msg = f"{cause}\nA column of a text file is of numbers if all its values are: is there a word among them, or no row at all?"
+        raise RankEvalError(msg) from error
 
 
 def _parsed(names: Sequence[str], read: Callable[[str], Measure] | None = None) -> list[Measure]:
@@ -373,7 +396,8 @@ def _what(measures: Sequence[str], sources: Sequence[str]) -> str:
     """What goes on, for those who wait."""
     names = ", ".join(measures[:3]) + (", ..." if len(measures) > 3 else "")
     where = sources[0] if len(sources) == 1 else f"{len(sources)} files"
-    rows = row_count(sources)
+    # Costs a look at the files, for those who see it only.
+    rows = row_count(sources) if animated() else None
     return f"{names} of {where}{f', {rows:,} rows' if rows else ''}"
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from polars_rankeval.cli.work import work
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import INFER_ROWS, SVMLIGHT
+from polars_rankeval.judge import judge
 from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
 from polars_rankeval.svmlight import scan_svmlight, svmlight_features
@@ -22,10 +23,11 @@ from polars_rankeval.trec import scan_qrels, scan_run
 #: Stands for the argument `-`.
 STDIN = "standard input"
 
+RUN, QRELS = ".run", ".qrels"
 #: Kinds of files that only commands tell by their suffix, since functions of their own read them.
 READERS: dict[tuple[str, ...], Callable[[Any], pl.LazyFrame]] = {
-    (".run",): scan_run,
-    (".qrels",): scan_qrels,
+    (RUN,): scan_run,
+    (QRELS,): scan_qrels,
 }
 
 
@@ -40,12 +42,30 @@ def open_source(sources: Sequence[str], *, scores: Sequence[str] | None = None) 
     if paths == ["sample"] and not Path("sample").exists():
         return sample()
     kinds = {_suffix(path) for path in paths}
+    if kinds <= {RUN, QRELS} and (kinds == {RUN, QRELS} or scores is not None):
+        return _judged(paths)
+    if len(kinds) > 1 and kinds & {*SVMLIGHT, RUN, QRELS}:
+        msg = f"all files of one source must be of one kind, got {', '.join(sorted(kinds))}: convert them first, see rankeval convert --help"
+        raise RankEvalError(msg)
     if kinds <= set(SVMLIGHT):
         return _svmlight(paths, scores)
     for suffixes, reader in READERS.items():
         if kinds <= set(suffixes):
             return reader(paths)
     return scan(paths[0] if len(paths) == 1 else paths)
+
+
+def _judged(paths: list[str]) -> pl.LazyFrame:
+    """A run and its judgements as one table."""
+    runs = [path for path in paths if _suffix(path) == RUN]
+    qrels = [path for path in paths if _suffix(path) == QRELS]
+    if len(runs) != 1 or not qrels:
+        msg = (
+            "TREC files are evaluated as one run with its judgements, as in rankeval evaluate bm25.run topics.qrels; "
+            "rankeval trec takes more options of trec_eval"
+        )
+        raise RankEvalError(msg)
+    return judge(scan_run(runs), scan_qrels(qrels))
 
 
 def row_count(sources: Sequence[str]) -> int | None:

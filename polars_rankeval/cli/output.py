@@ -25,7 +25,7 @@ JOINERS = "\u200c\u200d"
 EXACT = 12
 
 #: What writes a plan to a file of a suffix.
-WRITERS: dict[str, Callable[[pl.LazyFrame, Path], object]] = {
+WRITERS: dict[str, Callable[..., object]] = {
     ".parquet": lambda lf, path: lf.sink_parquet(path),
     ".pq": lambda lf, path: lf.sink_parquet(path),
     ".csv": lambda lf, path: lf.sink_csv(path),
@@ -79,7 +79,7 @@ def save(
 
         writer = as_text
     if writer is None:
-        known = ", ".join([*WRITERS, ".json", ".md"])
+        known = ", ".join([*WRITERS, ".json", ".md", ".svm"])
         msg = f"cannot tell what to write into {str(output)!r} by its suffix: known are {known}"
         raise RankEvalError(msg)
     chosen = writer

@@ -47,7 +47,7 @@ def work(job: Callable[[Note], T], what: str) -> T:
     try:
         while thread.is_alive():
             thread.join(0.02 if time.monotonic() - start < 2 * PATIENCE else 0.1)
-            if _animated() and time.monotonic() - start > PATIENCE and thread.is_alive():
+            if animated() and time.monotonic() - start > PATIENCE and thread.is_alive():
                 _draw(note.text, time.monotonic() - start)
                 shown = True
     finally:
@@ -59,7 +59,8 @@ def work(job: Callable[[Note], T], what: str) -> T:
     return results[0]
 
 
-def _animated() -> bool:
+def animated() -> bool:
+    """Whether someone sees what goes on."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 

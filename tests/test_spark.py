@@ -147,8 +147,9 @@ def test_refusals(spark: Any, table: tuple[pl.DataFrame, str]) -> None:
 @pytest.mark.usefixtures("spark")
 def test_spark_connect(port: int, table: tuple[pl.DataFrame, str]) -> None:
     pytest.importorskip("grpc_status")
-    from polars_rankeval import spark as rks
     from pyspark.sql.connect.session import SparkSession
+
+    from polars_rankeval import spark as rks
 
     frame, path = table
     # No builder of pyspark.sql, which would set the environment for the sessions of other tests too.

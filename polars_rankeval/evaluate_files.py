@@ -56,7 +56,7 @@ def evaluate_files(
     temporary
         Directory for the parts, beside the output unless given.
     progress
-        Show the rows done on stderr if it is a terminal, or in a notebook (rows evaluated, not rows written in parts). Needs tqdm.
+        Show the rows done on stderr if it is a terminal, or in a notebook: those written in parts, then those evaluated. Needs tqdm.
 
     Returns
     -------
@@ -130,6 +130,7 @@ def evaluate_files(
                 Path(scratch) / "parts",
                 query=columns.query,
                 partitions=partitions,
+                progress=progress,
             )
             queries = parts.plan(task, progress=progress)
         written = Path(beside) / path.name

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -104,6 +104,48 @@ def test_errors_leave_nothing_behind(tmp_path: Path, contiguous: bool) -> None:
     with pytest.raises(pl.exceptions.PolarsError, match=r"cut\.parquet"):
         rk.evaluate_files(cut, "AP", output=tmp_path / "out.parquet", contiguous=contiguous)
     assert os.listdir(tmp_path) == ["cut.parquet"]
+
+
+class Bar:
+    """What stands in for tqdm on a terminal."""
+
+    drawn: ClassVar[list[Bar]] = []
+    disable = False
+
+    def __init__(self, *, total: int | None, desc: str, **_options: Any) -> None:
+        self.total, self.desc, self.done = total, desc, 0
+        self.drawn.append(self)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def update(self, rows: int) -> None:
+        self.done += rows
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_both_passes_show_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int | None
+) -> None:
+    pytest.importorskip("tqdm.auto")
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    monkeypatch.setattr(Bar, "drawn", [])
+    frame = scattered()
+    frame.write_parquet(tmp_path / "in.parquet")
+    got = rk.evaluate_files(
+        tmp_path / "in.parquet",
+        *FEW,
+        output=tmp_path / "out.parquet",
+        partitions=partitions,
+        progress=True,
+    )
+    assert_same(got, rk.evaluate(frame, *FEW))
+    shown = [(bar.desc, bar.total, bar.done) for bar in Bar.drawn]
+    n = frame.height
+    assert shown == [("written in parts", n, n), ("evaluated", n, n)]
 
 
 # --- faults ---------------------------------------------------------------------------------------

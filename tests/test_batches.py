@@ -182,6 +182,16 @@ def test_frames_are_cut_where_queries_end(lengths: list[int], size: int) -> None
     assert sum(part["q"].n_unique() for part in cut) == len(lengths)
 
 
+@pytest.mark.parametrize("size", [4000, 5000, 70_000, 100_000])
+def test_long_queries_are_cut_where_they_end(size: int) -> None:
+    lengths = [10, 4096, 4097, 70_000, 1, 5000]
+    queries = [q for q, n in enumerate(lengths) for _ in range(n)]
+    frame = pl.DataFrame({"q": queries, "i": range(len(queries))})
+    cut = list(whole_queries(frame.iter_slices(size), ["q"]))
+    assert pl.concat(cut).equals(frame)
+    assert sum(part["q"].n_unique() for part in cut) == len(lengths)
+
+
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, unique=True), max_size=9))
 def test_what_was_seen(added: list[list[int]]) -> None:
     seen, known = Seen(), set[int]()

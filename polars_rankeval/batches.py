@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,12 +27,15 @@ BATCH_ROWS = 1_000_000
 #: Batches worked on at a time.
 WORKERS = min(4, pl.thread_pool_size())
 
+#: The files of a scan, in an explained plan.
+SCANNED = re.compile(r" SCAN \[(.*?)\]")
+
 T = TypeVar("T")
 #: Starts to read a table and gives its rows.
 BatchSource: TypeAlias = Callable[[], Iterator[pl.DataFrame]]
 
 # Names that no table has.
-RANKING, STRETCH, SEEN = "rk:ranking", "rk:stretch", "rk:seen"
+RANKING, STRETCH, SEEN, END = "rk:ranking", "rk:stretch", "rk:seen", "rk:end"
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,41 @@ def contiguous_plan(
     chunk = BATCH_ROWS if batch_rows is None else batch_rows
 
     def batches() -> Iterator[pl.DataFrame]:
-        read: Iterable[pl.DataFrame] = source.collect_batches(
-            chunk_size=chunk, maintain_order=True, lazy=True
-        )
+        read: Iterable[pl.DataFrame] = whole_table(source, chunk)
         return iter(shown(read, rows_known(source), "evaluated") if progress else read)
 
     return plan_over(task, batches, contiguous=True)
+
+
+def whole_table(table: pl.LazyFrame, chunk: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table in order, a chunk at a time, and an error unless they are all there.
+
+    `collect_batches` ends as if all were well when the engine panics, as it does on some damaged files: so a last row of our own must come.
+    """
+    last = pl.DataFrame(schema=table.collect_schema()).clear(1).lazy()
+    marked = pl.concat(
+        [table.with_columns(pl.lit(False).alias(END)), last.with_columns(pl.lit(True).alias(END))]
+    )
+    rows, ended = 0, False
+    try:
+        for frame in marked.collect_batches(chunk_size=chunk, maintain_order=True, lazy=True):
+            ended = not frame.is_empty() and cast("bool", frame[END][-1])
+            read = (frame.head(-1) if ended else frame).drop(END)
+            rows += read.height
+            yield read
+        if not ended:
+            msg = f"reading stopped after {plural(rows, 'row')}, before the end of the table: a file is damaged, or Polars failed, and says why on stderr"
+            raise pl.exceptions.ComputeError(msg)
+    except (pl.exceptions.ComputeError, OSError) as error:
+        raise _with_files(error, table) from error
+
+
+def _with_files(error: Exception, table: pl.LazyFrame) -> Exception:
+    """The error with the files that were read, which Polars does not always tell."""
+    files = [file for file in SCANNED.findall(table.explain(optimized=False)) if file]
+    if not files or any(file in str(error) for file in files):
+        return error
+    return type(error)(f"{error} (while reading {', '.join(files)})")
 
 
 def plan_over(task: Task, batches: BatchSource, *, contiguous: bool) -> pl.LazyFrame:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
+from time import sleep
 
 import polars as pl
 
@@ -151,10 +153,10 @@ def partition_by_query(
     path.parent.mkdir(parents=True, exist_ok=True)
     watched = shown_plan(table, rows, "written in parts") if progress else nullcontext(table)
     with (
-        TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch,
+        scratch_directory(f".{path.name}.", path.parent) as scratch,
         watched as read,
     ):
-        beside = Path(scratch) / "parts"
+        beside = scratch / "parts"
         beside.mkdir()
         part = (pl.struct(columns).hash() % partitions).cast(pl.UInt32).alias(PART)
         read.sink_parquet(
@@ -174,3 +176,21 @@ def partition_by_query(
         (beside / MANIFEST).write_text(json.dumps({"query": columns, "partitions": partitions}))
         beside.replace(path)
     return Partitions(path)
+
+
+@contextmanager
+def scratch_directory(prefix: str, parent: str | Path) -> Iterator[Path]:
+    """A directory that is gone afterwards, also after an error: tasks of a sink outlive it, and make their files and directories again."""
+    path = Path(mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield path
+    except BaseException:
+        gone = 0
+        for _ in range(100):
+            rmtree(path, ignore_errors=True)
+            gone = 0 if path.exists() else gone + 1
+            if gone == 4:
+                break
+            sleep(0.05)
+        raise
+    rmtree(path)

@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
 from oracle import TIES
-from test_batches import FEW, NAMES, assert_same, table
+from test_batches import FEW, NAMES, assert_same, damaged, table
 
 
 def scattered() -> pl.DataFrame:
@@ -148,6 +148,27 @@ def test_both_passes_show_their_rows(
     assert shown == [("written in parts", n, n), ("evaluated", n, n)]
 
 
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_a_damaged_file_is_named_and_leaves_nothing(tmp_path: Path, contiguous: bool) -> None:
+    damaged(tmp_path / "damaged.parquet")
+    for source in (tmp_path / "damaged.parquet", str(tmp_path / "*.parquet")):
+        with pytest.raises(pl.exceptions.ComputeError, match=r"damaged\.parquet|\*\.parquet"):
+            rk.evaluate_files(
+                source, "AP", output=tmp_path / "out" / "o.parquet", contiguous=contiguous
+            )
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_tasks_that_outlive_an_error_leave_nothing(tmp_path: Path) -> None:
+    """Files that a sink was about to open when it failed are opened all the same."""
+    lf = damaged(tmp_path / "damaged.parquet")
+    for _ in range(20):
+        with pytest.raises((pl.exceptions.ComputeError, pl.exceptions.PanicException)):
+            rk.partition_by_query(lf, tmp_path / "parts", partitions=20)
+    time.sleep(0.5)
+    assert os.listdir(tmp_path) == ["damaged.parquet"]
+
+
 # --- faults ---------------------------------------------------------------------------------------
 
 #: Slow enough to be stopped half-way.
@@ -225,6 +246,11 @@ def test_a_full_disk_is_an_error_without_output(tmp_path: Path, contiguous: bool
         with pytest.raises((OSError, pl.exceptions.PolarsError), match="No space left"):
             rk.evaluate_files(big, "AP", output=disk / "out.parquet", contiguous=contiguous)
         assert os.listdir(disk) == []
+        if not contiguous:
+            with pytest.raises((OSError, pl.exceptions.PolarsError), match="No space left"):
+                rk.evaluate_files(big, "AP", output=tmp_path / "o.parquet", temporary=disk)
+            assert os.listdir(disk) == []
+            assert os.listdir(tmp_path) == ["disk"]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

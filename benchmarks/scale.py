@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
+import shutil
+import subprocess
+import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,108 +18,177 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.__main__ import fresh_process
+import polars_rankeval as rk
+from benchmarks.timing import agree
 
 MEASURES = ("AP", "RR", "nDCG@10")
 DOCUMENTS = 1_000
-#: Rows made at a time.
-PART = 5_000_000
+#: Rows made at a time, of a row group and of a file.
+PART, GROUP, FILE = 5_000_000, 1_000_000, 100_000_000
+#: Bytes a row on disk, with room: a table has 8 or 10; the parts of a scattered one come beside it.
+CONTIGUOUS_BYTES, SCATTERED_BYTES = 9, 30
 
 
-def write(path: Path, rows: int, *, scattered: bool) -> None:
-    """A Parquet file (zstd) of queries of 1,000 rows, one after the other, or each row of any query."""
+@dataclass(frozen=True)
+class Run:
+    """What a fresh process measured."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    means: list[float]
+
+
+def write(directory: Path, rows: int, *, scattered: bool) -> None:
+    """Parquet files (zstd) of queries of 1,000 rows, one after the other, or each row of any query."""
     random = np.random.default_rng(0)
-    queries = rows // DOCUMENTS
+    queries = max(1, rows // DOCUMENTS)
     writer = None
+    directory.mkdir()
     for start in range(0, rows, PART):
         count = min(PART, rows - start)
         if scattered:
             codes = random.integers(0, queries, count)
         else:
             codes = np.arange(start, start + count) // DOCUMENTS
+        labels = (random.random(count) < 0.02) * random.integers(1, 4, count)
         part = pa.table(
             {
                 "query_id": codes * 7 + 100,
-                "label": ((random.random(count) < 0.02) * random.integers(1, 4, count)).astype(
-                    np.int8
-                ),
+                "label": labels.astype(np.int8),
                 "score": random.random(count),
             }
         )
-        writer = writer or pq.ParquetWriter(path, part.schema, compression="zstd")
-        writer.write_table(part, row_group_size=1_000_000)
+        if start % FILE == 0:
+            if writer:
+                writer.close()
+            path = directory / f"{start // FILE:03}.parquet"
+            writer = pq.ParquetWriter(path, part.schema, compression="zstd")
+        assert writer is not None
+        writer.write_table(part, row_group_size=GROUP)
     if writer:
         writer.close()
 
 
-def timed(work: str) -> tuple[float, float]:
-    """Seconds and peak gigabytes of a statement in a fresh process."""
-    code = (
-        "import polars as pl, polars_rankeval as rk, time\n"
-        f"M = {MEASURES}\n"
-        "start = time.perf_counter()\n"
-        f"{work}\n"
-        "print(time.perf_counter() - start)\n"
-        # Not ru_maxrss, which a new process inherits from the one that started it.
-        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+def run(setup: str, work: str, times: int) -> Run:
+    """Run an expression that gives the means in a fresh process, the best of several."""
+    code = f"""
+import json, time
+import polars as pl, polars_rankeval as rk
+M = {MEASURES}
+{setup}
+runs = []
+for _ in range({times}):
+    start, cpu = time.perf_counter(), time.process_time()
+    means = {work}
+    runs.append((time.perf_counter() - start, time.process_time() - cpu))
+# Not ru_maxrss, which a new process inherits from the one that started it.
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([*min(runs), int(peak.split()[1]) / 1e6, list(means.select(M).row(0))]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False
     )
-    seconds, peak = fresh_process(code).split("\n")[:2]
-    return float(seconds), float(peak.split()[1]) / 1e6
+    if done.returncode != 0:
+        sys.exit(f"a run failed with code {done.returncode}")
+    return Run(*json.loads(done.stdout))
+
+
+def gigabytes(directory: Path) -> float:
+    """Size of the files."""
+    return sum(path.stat().st_size for path in directory.iterdir()) / 1e9
+
+
+def machine() -> str:
+    """Cores, processor and memory, as Linux tells them."""
+    told = Path("/proc/cpuinfo").read_text()
+    names = [line.split(":")[1].strip() for line in told.splitlines() if "model name" in line]
+    memory = Path("/proc/meminfo").read_text().split()[1]
+    model = names[0] if names else platform.machine()
+    return f"{os.cpu_count()} cores ({model}), {int(memory) / 1e6:.0f} GB of memory"
 
 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument(
-        "--directory", help="where the files are written and removed (1.2 GB for 100 million rows)"
+        "--rows",
+        type=int,
+        nargs="+",
+        default=[100_000_000],
+        help="sizes, such as 100_000_000 1_000_000_000; scattered rows are measured at the first only",
     )
-    parser.add_argument("--skip-scattered", action="store_true")
-    parser.add_argument("--batch-rows", type=int)
+    parser.add_argument("--contiguous-only", action="store_true", help="no scattered rows")
+    parser.add_argument(
+        "--memory-rows",
+        type=int,
+        default=10_000_000,
+        help="rows of the run in memory that the others are compared with (default 10 million)",
+    )
+    parser.add_argument(
+        "--times", type=int, default=1, help="take the best of so many (3 in memory)"
+    )
+    parser.add_argument("--batch-rows", type=int, help="as in evaluate")
+    parser.add_argument(
+        "--directory",
+        help="where files are written and removed: 8 GB a billion rows, 30 for scattered ones",
+    )
     args = parser.parse_args()
-    print(
-        f"{', '.join(MEASURES)}; {os.cpu_count()} cores, {platform.machine()}, polars {pl.__version__}\n"
-    )
-    print(
-        "| table | million rows | seconds | million rows a second | peak GB |\n|---|---|---|---|---|"
-    )
 
-    def report(name: str, rows: int, work: str) -> None:
-        seconds, peak = timed(work)
+    needed = max(
+        CONTIGUOUS_BYTES * max(args.rows),
+        0 if args.contiguous_only else SCATTERED_BYTES * args.rows[0],
+    )
+    free = shutil.disk_usage(args.directory or tempfile.gettempdir()).free
+    if free < needed:
+        parser.error(
+            f"about {needed / 1e9:.0f} GB of disk are needed and {free / 1e9:.0f} are free: choose another --directory or fewer --rows"
+        )
+
+    print(f"{', '.join(MEASURES)}; queries of {DOCUMENTS} rows; {machine()}")
+    print(
+        f"Python {platform.python_version()}, polars {pl.__version__}, polars-rankeval {rk.__version__}, {pl.thread_pool_size()} threads\n"
+    )
+    print(
+        "| table | million rows | GB on disk | seconds | CPU seconds | million rows a second | of the rate in memory | peak GB |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    rate = None
+
+    def report(name: str, rows: int, size: str, got: Run) -> float:
+        own = rows / got.seconds
         print(
-            f"| {name} | {rows / 1e6:.0f} | {seconds:.1f} | {rows / 1e6 / seconds:.1f} | {peak:.2f} |",
+            f"| {name} | {rows / 1e6:,.0f} | {size} | {got.seconds:.1f} | {got.cpu:.1f} | {own / 1e6:.1f} "
+            f"| {'' if rate is None else f'{own / rate:.2f}'} | {got.peak:.2f} |",
             flush=True,
         )
+        return own
 
-    with tempfile.TemporaryDirectory(dir=args.directory) as directory:
-        small, path, out = (
-            Path(directory) / name for name in ("small.parquet", "t.parquet", "out.parquet")
-        )
-        write(small, 10_000_000, scattered=False)
-        table = "pl.scan_parquet({!r})"
-        report(
-            "in memory",
-            10_000_000,
-            f"d = pl.read_parquet({str(small)!r}); start = time.perf_counter(); rk.evaluate(d, *M)",
-        )
-        small.unlink()
-        write(path, args.rows, scattered=False)
-        scan = table.format(str(path))
+    with tempfile.TemporaryDirectory(dir=args.directory) as scratch:
+        table, output = Path(scratch) / "table", Path(scratch) / "out.parquet"
+        scan = f"t = pl.scan_parquet({str(table / '*.parquet')!r})"
         options = f"contiguous=True, batch_rows={args.batch_rows}"
-        report("contiguous, evaluate", args.rows, f"rk.evaluate({scan}, *M, {options}).collect()")
-        report(
-            "contiguous, per_query to Parquet",
-            args.rows,
-            f"rk.per_query({scan}, *M, {options}).sink_parquet({str(out)!r})",
-        )
-        path.unlink()
-        if not args.skip_scattered:
-            write(path, args.rows, scattered=True)
-            report(
-                "scattered, evaluate_files",
-                args.rows,
-                f"rk.evaluate_files({scan}, *M, output={str(out)!r})",
-            )
+        for rows in args.rows:
+            write(table, rows, scattered=False)
+            size = f"{gigabytes(table):.1f}"
+            if rate is None:
+                held = min(args.memory_rows, rows)
+                got = run(f"{scan}.head({held}).collect().rechunk()", "rk.evaluate(t, *M)", 3)
+                rate = report("in memory, evaluate", held, "", got)
+            whole = run(scan, f"rk.evaluate(t, *M, {options}).collect()", args.times)
+            report("contiguous, evaluate", rows, size, whole)
+            work = f"rk.evaluate_files(t, *M, {options}, output={str(output)!r})"
+            got = run(scan, work, args.times)
+            agree("contiguous, evaluate_files", got.means, whole.means, 1e-9)
+            report("contiguous, evaluate_files", rows, size, got)
+            output.unlink()
+            shutil.rmtree(table)
+        if not args.contiguous_only:
+            rows = args.rows[0]
+            write(table, rows, scattered=True)
+            work = f"rk.evaluate_files(t, *M, output={str(output)!r})"
+            got = run(scan, work, args.times)
+            report("scattered, evaluate_files", rows, f"{gigabytes(table):.1f}", got)
 
 
 if __name__ == "__main__":

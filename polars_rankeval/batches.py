@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -26,12 +27,15 @@ BATCH_ROWS = 1_000_000
 #: Batches worked on at a time.
 WORKERS = min(4, pl.thread_pool_size())
 
+#: The files of a scan, in an explained plan.
+SCANNED = re.compile(r" SCAN \[(.*?)\]")
+
 T = TypeVar("T")
 #: Starts to read a table and gives its rows.
 BatchSource: TypeAlias = Callable[[], Iterator[pl.DataFrame]]
 
 # Names that no table has.
-RANKING, RUN, STRETCH, SEEN = "rk:ranking", "rk:run", "rk:stretch", "rk:seen"
+RANKING, STRETCH, SEEN, END = "rk:ranking", "rk:stretch", "rk:seen", "rk:end"
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,41 @@ def contiguous_plan(
     chunk = BATCH_ROWS if batch_rows is None else batch_rows
 
     def batches() -> Iterator[pl.DataFrame]:
-        read: Iterable[pl.DataFrame] = source.collect_batches(
-            chunk_size=chunk, maintain_order=True, lazy=True
-        )
+        read: Iterable[pl.DataFrame] = whole_table(source, chunk)
         return iter(shown(read, rows_known(source), "evaluated") if progress else read)
 
     return plan_over(task, batches, contiguous=True)
+
+
+def whole_table(table: pl.LazyFrame, chunk: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table in order, a chunk at a time, and an error unless they are all there.
+
+    `collect_batches` ends as if all were well when the engine panics, as it does on some damaged files: so a last row of our own must come.
+    """
+    last = pl.DataFrame(schema=table.collect_schema()).clear(1).lazy()
+    marked = pl.concat(
+        [table.with_columns(pl.lit(False).alias(END)), last.with_columns(pl.lit(True).alias(END))]
+    )
+    rows, ended = 0, False
+    try:
+        for frame in marked.collect_batches(chunk_size=chunk, maintain_order=True, lazy=True):
+            ended = not frame.is_empty() and cast("bool", frame[END][-1])
+            read = (frame.head(-1) if ended else frame).drop(END)
+            rows += read.height
+            yield read
+        if not ended:
+            msg = f"reading stopped after {plural(rows, 'row')}, before the end of the table: a file is damaged, or Polars failed, and says why on stderr"
+            raise pl.exceptions.ComputeError(msg)
+    except (pl.exceptions.ComputeError, OSError) as error:
+        raise _with_files(error, table) from error
+
+
+def _with_files(error: Exception, table: pl.LazyFrame) -> Exception:
+    """The error with the files that were read, which Polars does not always tell."""
+    files = [file for file in SCANNED.findall(table.explain(optimized=False)) if file]
+    if not files or any(file in str(error) for file in files):
+        return error
+    return type(error)(f"{error} (while reading {', '.join(files)})")
 
 
 def plan_over(task: Task, batches: BatchSource, *, contiguous: bool) -> pl.LazyFrame:
@@ -134,7 +167,7 @@ def _ahead(
         for value in values:
             running.append(pool.submit(function, value))
             del value  # not held while it waits for the next one
-            if len(running) == workers:
+            if len(running) > workers:  # one waits, so that no worker does
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
@@ -149,18 +182,30 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: list[str]) -> Iterator[
     for frame in frames:
         if frame.is_empty():
             continue
-        start = frame.select(pl.arg_where(_changes(query)).last()).item()
+        start = _last_start(frame, query)
         if held:
             joint = pl.concat([held[-1].tail(1), frame.head(1)]).select(query)
             if joint.n_unique() == 2 and start == 0:
-                yield pl.concat(held)
+                yield pl.concat(held, rechunk=True)
                 held = []
         if start > 0:
-            yield pl.concat([*held, frame.head(start)])
+            # In one chunk: plans on several take a fifth longer.
+            yield pl.concat([*held, frame.head(start)], rechunk=True)
             held = []
         held.append(frame.slice(start))
     if held:
-        yield pl.concat(held)
+        yield pl.concat(held, rechunk=True)
+
+
+def _last_start(frame: pl.DataFrame, query: list[str]) -> int:
+    """Where the last query of a frame starts, which is looked for from the end."""
+    size = 4096
+    while True:
+        tail = frame.select(query).tail(size)
+        start: int = tail.select(pl.arg_where(_changes(query)).last()).item()
+        if start > 0 or size >= frame.height:
+            return frame.height - tail.height + start
+        size *= 16
 
 
 class Seen:
@@ -213,9 +258,12 @@ def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
     keys, query = task.columns.keys, task.columns.query
     if batch.select(pl.any_horizontal(pl.col(query).is_null().any())).item():
         _explain(batch, task)
-    batch = batch.with_columns(_changes(keys).alias(RUN))
-    runs = batch.filter(RUN).select(*keys, _changes(query).cum_sum().alias(STRETCH))
-    batch = batch.with_columns((pl.col(RUN).cum_sum().cast(pl.Int64) - 1).alias(RANKING)).drop(RUN)
+    batch = batch.with_columns(pl.struct(keys).rle_id().cast(pl.Int64).alias(RANKING))
+    run = batch[RANKING]
+    first = run.search_sorted(pl.int_range(cast("int", run[-1]) + 1, eager=True))
+    runs = batch.select(pl.col(keys).gather(first)).with_columns(
+        _changes(query).cum_sum().alias(STRETCH)
+    )
     rankings = runs
     if keys != query:
         rankings = runs.unique([STRETCH, *keys], keep="first", maintain_order=True)

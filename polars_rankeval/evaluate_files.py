@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Unpack
 
 import polars as pl
@@ -15,7 +14,7 @@ from polars_rankeval.batches import Task, contiguous_plan
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import means, prepare, refuse_whole
 from polars_rankeval.measures.names import Measure
-from polars_rankeval.partitions import partition_by_query
+from polars_rankeval.partitions import partition_by_query, scratch_directory
 from polars_rankeval.plan import QUERY_WEIGHT
 from polars_rankeval.progress import require_tqdm
 
@@ -50,7 +49,7 @@ def evaluate_files(
     temporary
         Directory for the parts, beside the output unless given.
     progress
-        Show the rows done on stderr if it is a terminal, or in a notebook (rows evaluated, not rows written in parts). Needs tqdm.
+        Show the rows done on stderr if it is a terminal, or in a notebook: those written in parts, then those evaluated. Needs tqdm.
 
     Returns
     -------
@@ -101,8 +100,8 @@ def evaluate_files(
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         _naming(source),
-        TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside,
-        TemporaryDirectory(prefix=".rankeval-", dir=temporary or beside) as scratch,
+        scratch_directory(f".{path.name}.", path.parent) as beside,
+        scratch_directory(".rankeval-", temporary or beside) as scratch,
     ):
         task = Task.of(table, columns, options)
         if contiguous:
@@ -110,12 +109,13 @@ def evaluate_files(
         else:
             parts = partition_by_query(
                 table.select(task.reads),
-                Path(scratch) / "parts",
+                scratch / "parts",
                 query=columns.query,
                 partitions=partitions,
+                progress=progress,
             )
             queries = parts.plan(task, progress=progress)
-        written = Path(beside) / path.name
+        written = beside / path.name
         renamed = {} if weight is None else {QUERY_WEIGHT: weight}
         queries.rename(renamed).sink_parquet(written)
         back = pl.scan_parquet(written).rename({new: old for old, new in renamed.items()})
@@ -129,10 +129,13 @@ def _naming(source: Source) -> Iterator[None]:
     """Say which files an error of Polars is about, which it does not always say itself."""
     try:
         yield
-    except (pl.exceptions.ComputeError, OSError) as error:
+    except (pl.exceptions.ComputeError, OSError, pl.exceptions.PanicException) as error:
         paths = [source] if isinstance(source, str | Path) else source
         known = isinstance(paths, list) and all(isinstance(p, str | Path) for p in paths)
-        if not known or any(str(p) in str(error) for p in paths):
+        told = "(while reading " in str(error)
+        if not known or told or any(str(p) in str(error) for p in paths):
             raise
         msg = f"{error} (while evaluating {', '.join(map(str, paths))})"
-        raise type(error)(msg) from error
+        # Some damaged files make Polars panic, which no `except Exception` catches.
+        kind = pl.exceptions.ComputeError if not isinstance(error, Exception) else type(error)
+        raise kind(msg) from error

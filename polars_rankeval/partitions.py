@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
+from time import sleep
 
 import polars as pl
 
 from polars_rankeval._typing import Names, Source
 from polars_rankeval.batches import Task, plan_over
 from polars_rankeval.errors import RankEvalError
-from polars_rankeval.progress import rows_known, shown
+from polars_rankeval.progress import require_tqdm, rows_known, shown, shown_plan
 from polars_rankeval.sources import scan
 from polars_rankeval.table import names
 
@@ -83,6 +86,7 @@ def partition_by_query(
     *,
     query: Names = "query_id",
     partitions: int | None = None,
+    progress: bool = False,
 ) -> Partitions:
     """Write a table in parts that hold their queries whole, in one streaming pass.
 
@@ -97,6 +101,8 @@ def partition_by_query(
     partitions
         Number of parts, a few of which must fit in memory with room to spare: a part for two million rows unless given, for which rows are
         counted first (free for Parquet, a pass for CSV).
+    progress
+        Show the rows written on stderr if it is a terminal, or in a notebook. Needs tqdm.
 
     Returns
     -------
@@ -138,14 +144,22 @@ def partition_by_query(
     if missing:
         msg = f"query column {missing[0]!r} not found; the table has {', '.join(map(repr, schema))}"
         raise pl.exceptions.ColumnNotFoundError(msg)
+    if progress:
+        require_tqdm()
+    rows = rows_known(table) if progress and partitions is not None else None
     if partitions is None:
-        partitions = max(1, ceil(int(table.select(pl.len()).collect().item()) / PART_ROWS))
+        rows = int(table.select(pl.len()).collect().item())
+        partitions = max(1, ceil(rows / PART_ROWS))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
-        beside = Path(scratch) / "parts"
+    watched = shown_plan(table, rows, "written in parts") if progress else nullcontext(table)
+    with (
+        scratch_directory(f".{path.name}.", path.parent) as scratch,
+        watched as read,
+    ):
+        beside = scratch / "parts"
         beside.mkdir()
         part = (pl.struct(columns).hash() % partitions).cast(pl.UInt32).alias(PART)
-        table.sink_parquet(
+        read.sink_parquet(
             pl.PartitionBy(
                 beside,
                 key=part,
@@ -162,3 +176,21 @@ def partition_by_query(
         (beside / MANIFEST).write_text(json.dumps({"query": columns, "partitions": partitions}))
         beside.replace(path)
     return Partitions(path)
+
+
+@contextmanager
+def scratch_directory(prefix: str, parent: str | Path) -> Iterator[Path]:
+    """A directory that is gone afterwards, also after an error: tasks of a sink outlive it, and make their files and directories again."""
+    path = Path(mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield path
+    except BaseException:
+        gone = 0
+        for _ in range(100):
+            rmtree(path, ignore_errors=True)
+            gone = 0 if path.exists() else gone + 1
+            if gone == 4:
+                break
+            sleep(0.05)
+        raise
+    rmtree(path)

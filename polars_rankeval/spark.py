@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from polars_rankeval._typing import Asked
@@ -92,31 +91,46 @@ def evaluate(
     """
     task = _task(table, measures, weight, **asked)
     queries = _queries(table, task, batch_rows, partitions)
+    sf = _functions(table)
     means = [
         sf.count(sf.lit(1)).alias("queries"),
-        *(_mean(str(m), weighted=weight is not None) for m in task.options.measures),
+        *(_mean(sf, str(m), weighted=weight is not None) for m in task.options.measures),
     ]
-    groups = [name for name in task.schema if name in _groups(task)]
+    groups = [_quoted(name) for name in task.schema if name in _groups(task)]
     if not groups:
         return queries.agg(*means)
-    return queries.groupBy(*map(_column, groups)).agg(*means).orderBy(*map(_column, groups))
+    return queries.groupBy(*groups).agg(*means).orderBy(*groups)
 
 
-def _column(name: str) -> Any:
+def _functions(table: SparkFrame) -> Any:
+    """The functions that make columns for this DataFrame: Spark Connect has its own.
+
+    pyspark chooses by the environment, which need not know of a session that was made from the classes of Spark Connect.
+    """
+    if type(table).__module__.startswith("pyspark.sql.connect."):
+        from pyspark.sql.connect import functions as of_connect
+
+        return of_connect
+    from pyspark.sql import functions
+
+    return functions
+
+
+def _quoted(name: str) -> str:
     """A column whose name may hold dots and the like, as `P(rel=0.5)@5` does."""
-    return sf.col("`" + name.replace("`", "``") + "`")
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _groups(task: Task) -> list[str]:
     return [*task.columns.by, *(["score"] if len(task.columns.scores) > 1 else [])]
 
 
-def _mean(name: str, *, weighted: bool) -> Any:
+def _mean(sf: Any, name: str, *, weighted: bool) -> Any:
     """Mean that skips nulls; null if there is nothing to mean."""
-    value = _column(name)
+    value = sf.col(_quoted(name))
     if not weighted:
         return sf.avg(value).alias(name)
-    weight = _column(QUERY_WEIGHT).cast("double")
+    weight = sf.col(_quoted(QUERY_WEIGHT)).cast("double")
     total = sf.sum(sf.when(value.isNotNull(), weight))
     return sf.when(total > 0, sf.sum(value * weight) / total).alias(name)
 
@@ -143,8 +157,8 @@ def _queries(table: SparkFrame, task: Task, batch_rows: int, partitions: int | N
     if batch_rows < 1:
         msg = f"batch_rows={batch_rows} is not a number of rows: use at least 1, or leave it out"
         raise RankEvalError(msg)
-    keys = [_column(name) for name in task.columns.keys]
-    moved = table.select(*map(_column, task.reads))
+    keys = [_quoted(name) for name in task.columns.keys]
+    moved = table.select(*map(_quoted, task.reads))
     moved = moved.repartition(*keys) if partitions is None else moved.repartition(partitions, *keys)
     return moved.sortWithinPartitions(*keys).mapInArrow(
         _of_partition(task, batch_rows), _schema(table.schema, task)

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 import polars_rankeval as rk
 from oracle import TIES
 from panel import PANEL
-from polars_rankeval.batches import Seen, whole_queries
+from polars_rankeval.batches import Seen, whole_queries, whole_table
 from strategies import Table, tables
 from ways import WAYS, Way
 
@@ -183,6 +183,16 @@ def test_frames_are_cut_where_queries_end(lengths: list[int], size: int) -> None
     assert sum(part["q"].n_unique() for part in cut) == len(lengths)
 
 
+@pytest.mark.parametrize("size", [4000, 5000, 70_000, 100_000])
+def test_long_queries_are_cut_where_they_end(size: int) -> None:
+    lengths = [10, 4096, 4097, 70_000, 1, 5000]
+    queries = [q for q, n in enumerate(lengths) for _ in range(n)]
+    frame = pl.DataFrame({"q": queries, "i": range(len(queries))})
+    cut = list(whole_queries(frame.iter_slices(size), ["q"]))
+    assert pl.concat(cut).equals(frame)
+    assert sum(part["q"].n_unique() for part in cut) == len(lengths)
+
+
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, unique=True), max_size=9))
 def test_what_was_seen(added: list[list[int]]) -> None:
     seen, known = Seen(), set[int]()
@@ -319,6 +329,41 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-500])
     with pytest.raises(pl.exceptions.PolarsError, match=r"cut\.parquet|Parquet|parquet"):
         rk.per_query(pl.scan_parquet(path), "AP", contiguous=True).collect()
+
+
+def damaged(path: Path) -> pl.LazyFrame:
+    """A scan of a file whose footer is whole, and whose middle makes Polars panic."""
+    # Nullable numbers in dictionaries, of which a part is missing.
+    frame = pl.concat([table(20)] * 25).with_columns(query_id=pl.int_range(pl.len()) // 50)
+    frame.write_parquet(path, row_group_size=500)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] + whole[len(whole) * 5 // 8 :])
+    return pl.scan_parquet(path)
+
+
+def test_a_table_that_ends_early_is_an_error(tmp_path: Path) -> None:
+    lf = damaged(tmp_path / "damaged.parquet")
+    for plan in (
+        rk.per_query(lf, "AP", contiguous=True, batch_rows=700),
+        rk.evaluate(lf, "AP", contiguous=True),
+    ):
+        with pytest.raises(pl.exceptions.ComputeError, match=r"damaged\.parquet"):
+            plan.collect()
+
+
+def test_all_rows_are_known_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    lf = table().lazy()
+    assert sum(frame.height for frame in whole_table(lf, 7)) == table().height
+    assert sum(frame.height for frame in whole_table(lf.clear(), 7)) == 0
+    read = pl.LazyFrame.collect_batches
+
+    def stops(self: pl.LazyFrame, **options: Any) -> Iterator[pl.DataFrame]:
+        """What a panic looks like."""
+        return iter(list(read(self, **options))[:-1])
+
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", stops)
+    with pytest.raises(pl.exceptions.ComputeError, match="stopped after 140 rows, before the end"):
+        rk.evaluate(lf, "AP", contiguous=True, batch_rows=70).collect()
 
 
 def test_progress_is_silent_where_no_one_looks(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
 from oracle import TIES
-from test_batches import FEW, NAMES, assert_same, table
+from test_batches import FEW, NAMES, assert_same, damaged, table
 
 
 def scattered() -> pl.DataFrame:
@@ -106,6 +106,69 @@ def test_errors_leave_nothing_behind(tmp_path: Path, contiguous: bool) -> None:
     assert os.listdir(tmp_path) == ["cut.parquet"]
 
 
+class Bar:
+    """What stands in for tqdm on a terminal."""
+
+    drawn: ClassVar[list[Bar]] = []
+    disable = False
+
+    def __init__(self, *, total: int | None, desc: str, **_options: Any) -> None:
+        self.total, self.desc, self.done = total, desc, 0
+        self.drawn.append(self)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def update(self, rows: int) -> None:
+        self.done += rows
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_both_passes_show_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int | None
+) -> None:
+    pytest.importorskip("tqdm.auto")
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    monkeypatch.setattr(Bar, "drawn", [])
+    frame = scattered()
+    frame.write_parquet(tmp_path / "in.parquet")
+    got = rk.evaluate_files(
+        tmp_path / "in.parquet",
+        *FEW,
+        output=tmp_path / "out.parquet",
+        partitions=partitions,
+        progress=True,
+    )
+    assert_same(got, rk.evaluate(frame, *FEW))
+    shown = [(bar.desc, bar.total, bar.done) for bar in Bar.drawn]
+    n = frame.height
+    assert shown == [("written in parts", n, n), ("evaluated", n, n)]
+
+
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_a_damaged_file_is_named_and_leaves_nothing(tmp_path: Path, contiguous: bool) -> None:
+    damaged(tmp_path / "damaged.parquet")
+    for source in (tmp_path / "damaged.parquet", str(tmp_path / "*.parquet")):
+        with pytest.raises(pl.exceptions.ComputeError, match=r"damaged\.parquet|\*\.parquet"):
+            rk.evaluate_files(
+                source, "AP", output=tmp_path / "out" / "o.parquet", contiguous=contiguous
+            )
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_tasks_that_outlive_an_error_leave_nothing(tmp_path: Path) -> None:
+    """Files that a sink was about to open when it failed are opened all the same."""
+    lf = damaged(tmp_path / "damaged.parquet")
+    for _ in range(20):
+        with pytest.raises((pl.exceptions.ComputeError, pl.exceptions.PanicException)):
+            rk.partition_by_query(lf, tmp_path / "parts", partitions=20)
+    time.sleep(0.5)
+    assert os.listdir(tmp_path) == ["damaged.parquet"]
+
+
 # --- faults ---------------------------------------------------------------------------------------
 
 #: Slow enough to be stopped half-way.
@@ -183,6 +246,11 @@ def test_a_full_disk_is_an_error_without_output(tmp_path: Path, contiguous: bool
         with pytest.raises((OSError, pl.exceptions.PolarsError), match="No space left"):
             rk.evaluate_files(big, "AP", output=disk / "out.parquet", contiguous=contiguous)
         assert os.listdir(disk) == []
+        if not contiguous:
+            with pytest.raises((OSError, pl.exceptions.PolarsError), match="No space left"):
+                rk.evaluate_files(big, "AP", output=tmp_path / "o.parquet", temporary=disk)
+            assert os.listdir(disk) == []
+            assert os.listdir(tmp_path) == ["disk"]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -27,8 +28,16 @@ UNORDERED = ["block", "expected", "best", "worst", "doc"]
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """Two executor processes of one core."""
+def port() -> int:
+    """A free one, for the server of Spark Connect."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def spark(port: int) -> Iterator[Any]:
+    """Two executor processes of one core, and a server of Spark Connect."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -43,6 +52,8 @@ def spark() -> Iterator[Any]:
         .appName(f"spark-{os.getpid()}")
         .config("spark.executor.extraJavaOptions", f"-Downer=spark-{os.getpid()}")
         .config("spark.ui.enabled", "false")
+        .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        .config("spark.connect.grpc.binding.port", str(port))
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
         .getOrCreate()
@@ -131,6 +142,31 @@ def test_refusals(spark: Any, table: tuple[pl.DataFrame, str]) -> None:
     nan = sdf.selectExpr("query_id", "label", "double('NaN') AS score")
     with pytest.raises(Exception, match="score column 'score' is NaN in"):
         rks.per_query(nan, "AP").toArrow()
+
+
+@pytest.mark.usefixtures("spark")
+def test_spark_connect(port: int, table: tuple[pl.DataFrame, str]) -> None:
+    pytest.importorskip("grpc_status")
+    from pyspark.sql.connect.session import SparkSession
+
+    from polars_rankeval import spark as rks
+
+    frame, path = table
+    # No builder of pyspark.sql, which would set the environment for the sessions of other tests too.
+    session = SparkSession.builder.remote(f"sc://localhost:{port}").create()
+    try:
+        sdf = session.read.parquet(path)
+        got = to_polars(rks.per_query(sdf, *FEW, by="model", batch_rows=2000))
+        assert_same(got.sort("model", "query_id"), rk.per_query(frame, *FEW, by="model"))
+        options: dict[str, Any] = {"by": "model", "score": ["score", "other"], "weight": "weight"}
+        for chosen in ({}, options):
+            means = to_polars(rks.evaluate(sdf, *FEW, **chosen))
+            assert_same(means.cast({"queries": pl.UInt32}), rk.evaluate(frame, *FEW, **chosen))
+        nan = sdf.selectExpr("query_id", "label", "double('NaN') AS score")
+        with pytest.raises(Exception, match="score column 'score' is NaN in"):
+            rks.per_query(nan, "AP").toArrow()
+    finally:
+        session.stop()
 
 
 def executors() -> list[int]:

@@ -1,25 +1,33 @@
-"""A run in parts of whole topics, each joined with its judgements: what makes a long run fit a small memory.
+"""A run in parts of whole topics, each joined with its judgements: what makes a long run fast, and fit a small memory.
 
-Runs are written topic by topic, and mostly with one blank between fields. Both are seen while reading, and where they do not hold the
-run is read line by line, or in one part.
+Runs are written topic by topic, and mostly with one blank between fields. Both are seen while reading, and where they do not hold a
+part is read line by line, or the run in one part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import polars as pl
 
+from polars_rankeval.batches import ahead, whole_queries
+from polars_rankeval.errors import RankEvalError
+from polars_rankeval.files import is_table_file
 from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_run
 
-#: Rows of a part, unless a topic has more.
+#: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
+PART_BYTES = 2**25
+#: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
 #: Integer that stands for the topic within a part.
 TOPIC = "topic"
 
-_WANTED = ["query_id", "doc_id", "score"]
+T = TypeVar("T")
+
 _FIELDS: dict[str, type[pl.DataType]] = {
     "query_id": pl.String,
     "rk:iteration": pl.String,
@@ -28,6 +36,8 @@ _FIELDS: dict[str, type[pl.DataType]] = {
     "score": pl.Float64,
     "rk:tag": pl.String,
 }
+#: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
+_STARTS = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
 
 
 class ScatteredError(Exception):
@@ -35,30 +45,32 @@ class ScatteredError(Exception):
 
 
 class _IrregularError(Exception):
-    """A file that is not one blank between six fields on each line."""
+    """Lines that are not all six fields with one blank between them."""
 
 
-def parts(run: str | bytes) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a run in parts that hold topics whole, or all in one part if topics are scattered.
+def parts(
+    run: str | bytes, function: Callable[[pl.DataFrame], T], size: int = PART_BYTES
+) -> Iterator[T]:
+    """Apply a function to the rows of a run in parts that hold topics whole; a few parts are read and worked on at a time.
 
-    A caller who keeps what it made of the parts drops it when a part comes that is flagged by `ScatteredError`; the run is then to be read
+    A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
     by `whole`.
     """
-    seen: set[str] = set()
-    carried: pl.DataFrame | None = None
-    for batch in _batches(run):
-        rows = batch if carried is None else pl.concat([carried, batch])
-        last = rows["query_id"][-1]
-        size = int((rows["query_id"] == last).sum())
-        carried, complete = rows.tail(size), rows.head(rows.height - size)
-        if carried["query_id"].n_unique() > 1:
+
+    def work(stretch: bytes | pl.DataFrame) -> tuple[list[str], T]:
+        rows = stretch if isinstance(stretch, pl.DataFrame) else _rows(stretch, run)
+        topics: list[str] = rows["query_id"].rle().struct.field("value").to_list()
+        if len(set(topics)) < len(topics):
             raise ScatteredError
-        if complete.height:
-            _remember(seen, complete)
-            yield complete
-    if carried is not None:
-        _remember(seen, carried)
-        yield carried
+        return topics, function(rows)
+
+    seen: set[str] = set()
+    for topics, result in ahead(work, _stretches(run, size)):
+        if not seen.isdisjoint(topics):
+            raise ScatteredError
+        seen.update(topics)
+        if topics:
+            yield result
 
 
 def whole(run: str | bytes) -> pl.DataFrame:
@@ -66,63 +78,92 @@ def whole(run: str | bytes) -> pl.DataFrame:
     return scan_run(run).collect().sort("query_id", maintain_order=True)
 
 
-def _remember(seen: set[str], rows: pl.DataFrame) -> None:
-    """Note the topics of a part, which no other part may have."""
-    topics = rows["query_id"].rle().struct.field("value").to_list()
-    before = len(seen)
-    seen.update(topics)
-    if len(seen) - before < len(topics):
-        raise ScatteredError
+def _stretches(run: str | bytes, size: int) -> Iterator[bytes | pl.DataFrame]:
+    """The text of a run in stretches of whole topics; its rows where it is no plain text."""
+    if isinstance(run, bytes):
+        yield from _cut(io.BytesIO(run), size)
+        return
+    if Path(run).is_file() and not is_table_file(run):
+        with Path(run).open("rb") as file:
+            if not file.read(4).startswith(_STARTS):
+                yield from _cut(file, size)
+                return
+    rows = scan_run(run).collect_batches(chunk_size=ROWS, maintain_order=True)
+    yield from whole_queries(rows, ["query_id"])
 
 
-def _batches(run: str | bytes) -> Iterator[pl.DataFrame]:
-    """Rows of a run in the order of its lines."""
-    read = 0
-    if isinstance(run, str) and _may_be_regular(run):
-        try:
-            for batch in _regular_batches(run):
-                yield batch
-                read += batch.height
-        except _IrregularError:
-            pass
-        else:
-            return
-    # What was read before is known to be right, and is not read again: the rows of a file have one order.
-    rows = scan_run(run).slice(read) if read else scan_run(run)
-    yield from rows.collect_batches(chunk_size=ROWS, maintain_order=True)
+def _cut(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The bytes of a file, cut where the topic of the last line of a stretch starts.
+
+    Whether what stands before the cut is of other topics is seen by their names, when the lines are read.
+    """
+    end, start = file.seek(0, io.SEEK_END), 0
+    while start < end:
+        length = size
+        while start + length < end:
+            border = _border(file, start, start + length)
+            if border is not None:
+                length = border - start
+                break
+            length *= 2
+        file.seek(start)
+        stretch = file.read(length)
+        start += length
+        yield stretch
 
 
-def _may_be_regular(run: str) -> bool:
-    """Whether a file is plain text without tabs and carriage returns: a look that costs next to nothing."""
-    if run.endswith((".gz", ".zst")) or not Path(run).is_file():
-        return False
-    with Path(run).open("rb") as file:
-        while chunk := file.read(2**20):
-            if b"\t" in chunk or b"\r" in chunk or b"\0" in chunk:
-                return False
-    return True
+def _border(file: BinaryIO, start: int, stop: int) -> int | None:
+    """Where the topic of the last whole line before `stop` starts, if that is after `start`: looked for from the end."""
+    window = 2**16
+    while True:
+        first = max(stop - window, start)
+        file.seek(first)
+        text = file.read(stop - first)
+        line = text[: text.rfind(b"\n")].rpartition(b"\n")[2]
+        topic = line.split(None, 1)[0] if line.strip() else b""
+        # With the blank or tab behind it, so that it is no start of a longer name.
+        place = text.find(b"\n" + line[: len(topic) + 1]) if line.startswith(topic) and topic else -1
+        if place > text.find(b"\n"):
+            return first + place + 1
+        if first == start:
+            return None
+        window *= 8
 
 
-def _regular_batches(run: str) -> Iterator[pl.DataFrame]:
-    """Rows of a file of six fields with one blank between them, which a CSV reader splits in half the time."""
-    records = pl.scan_csv(
-        run, separator=" ", has_header=False, quote_char=None, schema=_FIELDS, glob=False
-    )
-    strings = [name for name, dtype in _FIELDS.items() if dtype == pl.String]
-    irregular = (
-        pl.any_horizontal(pl.col(strings).is_null(), pl.col(strings) == "")
-        | pl.col("score").is_null()
-        | pl.col("score").is_nan()
-        | pl.col("query_id").str.starts_with("#")
-    )
-    rows = records.select(*_WANTED, irregular.alias("rk:irregular"))
+def _rows(text: bytes, run: str | bytes) -> pl.DataFrame:
+    """The rows of a stretch of a run, whose own errors know file and line."""
     try:
-        for batch in rows.collect_batches(chunk_size=ROWS, maintain_order=True):
-            if batch["rk:irregular"].any():
-                raise _IrregularError
-            yield batch.drop("rk:irregular")
+        return _regular(text)
+    except _IrregularError:
+        pass
+    try:
+        return scan_run(text).collect()
+    except (RankEvalError, pl.exceptions.PolarsError):
+        scan_run(run).select(pl.col("score").count()).collect()
+        raise
+
+
+def _regular(text: bytes) -> pl.DataFrame:
+    """Rows of text that has six fields with one blank between them on each line, which a CSV reader splits in a fraction of the time."""
+    if text.startswith(_STARTS) or b"\t" in text or b"\r" in text or b"\0" in text:
+        raise _IrregularError
+    records = pl.scan_csv(
+        text, separator=" ", has_header=False, quote_char=None, schema=_FIELDS, glob=False
+    )
+    # A field between two blanks, or missing at the end, is null; a seventh is an error.
+    incomplete = pl.any_horizontal(pl.all().is_null()).alias("rk:incomplete")
+    try:
+        rows = records.select("query_id", "doc_id", "score", incomplete).collect()
     except pl.exceptions.PolarsError as error:
         raise _IrregularError from error
+    topics = rows["query_id"].rle().struct.field("value")
+    if (
+        rows["rk:incomplete"].any()
+        or rows["score"].is_nan().any()
+        or topics.str.starts_with("#").any()
+    ):
+        raise _IrregularError
+    return rows.drop("rk:incomplete")
 
 
 def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -135,7 +135,7 @@ def _output(options: argparse.Namespace) -> list[str]:
     run = sys.stdin.buffer.read() if options.run == "-" else options.run
     judged = _judgements(options.qrels)
     try:
-        found = [_values(rows, judged, lines, options) for rows in parts(run)]
+        found = list(parts(run, lambda rows: _values(rows, judged, lines, options)))
     except ScatteredError:
         found = [_values(whole(run), judged, lines, options)]
     values = pl.concat(found) if found else None

@@ -150,10 +150,11 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     """
     key = rows.key()
     label = rows.label.cast(pl.Float64).alias(LABEL)
+    ordered = ties in ("order", "doc")
     ranked = (
         rows.labelled(level)
         .filter(rows.score.is_not_null())
-        .select(key, label)
+        .select(key, label, *([rows.score.alias(SCORE)] if ordered else []))
         .sort(KEY)
         .join_asof(rows.tie_blocks(), on=KEY)
         .join_asof(queries.with_columns(rows.least_key(pl.col(CODE))), on=KEY)
@@ -165,7 +166,7 @@ def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl
     )
     if ties in ("block", "expected"):
         return ranked
-    if ties in ("order", "doc"):
+    if ordered:
         return _in_order(rows, ranked.cache(), level, descending=ties == "doc")
     position = pl.int_range(pl.len(), dtype=pl.Int64)
     if ties == "best":
@@ -188,11 +189,13 @@ def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: boo
     alone = pl.col(LO) == pl.col(HI)
     index = pl.int_range(pl.len(), dtype=pl.Int64)
     first = pl.when(changed(KEY, 1)).then(index)
-    blocks = ranked.filter(~alone).drop(LABEL).unique(KEY)
+    blocks = ranked.filter(~alone).drop(LABEL).unique(KEY).cache()
+    ranked = ranked.drop(SCORE)
     tied = (
-        rows.frame.filter(rows.score.is_not_null())
+        # Most rows have a score that is not that of a block, in whatever query, and need no key.
+        rows.frame.join(blocks, left_on=rows.score, right_on=SCORE, how="semi")
         .select(rows.key(), rows.label.cast(pl.Float64).alias(LABEL), rows.tie.alias(TIE))
-        .join(blocks, on=KEY)
+        .join(blocks.drop(SCORE), on=KEY)
         .sort(KEY, TIE, descending=[False, descending])
         .with_columns(pl.col(LO) + (index - first.forward_fill()))
         .filter(counts(pl.col(LABEL), level))

@@ -36,6 +36,7 @@ _FIELDS: dict[str, type[pl.DataType]] = {
     "score": pl.Float64,
     "rk:tag": pl.String,
 }
+_SKIPPED = [name for name in _FIELDS if name.startswith("rk:")]
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
 _STARTS = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
 
@@ -150,20 +151,20 @@ def _regular(text: bytes) -> pl.DataFrame:
     records = pl.scan_csv(
         text, separator=" ", has_header=False, quote_char=None, schema=_FIELDS, glob=False
     )
-    # A field between two blanks, or missing at the end, is null; a seventh is an error.
-    incomplete = pl.any_horizontal(pl.all().is_null()).alias("rk:incomplete")
+    # A field between two blanks, or missing at the end, is null; a seventh is an error where all are read.
+    skipped = pl.any_horizontal(pl.col(_SKIPPED).is_null()).alias("rk:incomplete")
     try:
-        rows = records.select("query_id", "doc_id", "score", incomplete).collect()
+        rows = records.select("query_id", "doc_id", "score", skipped).collect()
     except pl.exceptions.PolarsError as error:
         raise _IrregularError from error
-    topics = rows["query_id"].rle().struct.field("value")
     if (
         rows["rk:incomplete"].any()
+        or any(column.null_count() for column in rows)
         or rows["score"].is_nan().any()
-        or topics.str.starts_with("#").any()
+        or rows["query_id"].rle().struct.field("value").str.starts_with("#").any()
     ):
         raise _IrregularError
-    return rows.drop("rk:incomplete")
+    return rows.drop("rk:incomplete").rechunk()
 
 
 def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -178,13 +179,12 @@ def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
     topics = coded.select(TOPIC, "query_id").filter(
         pl.col(TOPIC).ne_missing(pl.col(TOPIC).shift(1))
     )
-    known = judged.select("query_id").unique()
-    if topics.join(known, on="query_id", how="anti").height:
-        topics = topics.join(known, on="query_id", how="semi", maintain_order="left")
-        coded = coded.join(topics, on=TOPIC, how="semi", maintain_order="left")
     pair = (pl.col("doc_id").hash(0) ^ pl.col(TOPIC).hash(1)).alias("rk:pair")
-    pairs = coded.select(pair).to_series()
     here = judged.join(topics, on="query_id").select(TOPIC, "doc_id", "label", pair)
+    known = topics.join(here, on=TOPIC, how="semi", maintain_order="left")
+    if known.height < topics.height:
+        topics, coded = known, coded.join(known, on=TOPIC, how="semi", maintain_order="left")
+    pairs = coded.select(pair).to_series()
     # The row of each judged document: the few are looked for among the many, which stay where they are.
     found = pairs.to_frame().with_row_index("rk:row").join(here, on="rk:pair")
     missed = here.join(found, on="rk:pair", how="anti")

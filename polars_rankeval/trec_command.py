@@ -190,7 +190,7 @@ def _values(
             span=(0, int(topics[TOPIC].item(-1))),
             at_hand=True,
         )
-        values = values.join(plan.collect(), on=TOPIC)
+        values = values.join(plan.collect(engine="in-memory"), on=TOPIC)
     elif measures:
         values = values.with_columns(pl.lit(0.0).alias(str(m)) for m in dict.fromkeys(measures))
     for line in lines:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -45,6 +46,54 @@ class Options:
     unique: bool = False
 
 
+class Formulas:
+    """The formulas of some measures, over sums that are the same for every table."""
+
+    def __init__(self, options: Options) -> None:
+        measures = options.measures
+        lowest = (x for m in measures if (x := m.lowest_level) is not None)
+        #: the level of the rows that are ranked
+        self.base = min(lowest, default=None)
+        self.sums = Ranked(options.ties, self.base, weighted=options.row_weight is not None)
+        self.values = {str(m): m.value(self.sums.terms(m.level)) for m in measures}
+        #: where measures are undefined
+        self.undefined = {
+            str(m): empty
+            for m in measures
+            if (empty := m.undefined(self.sums.terms(m.level))) is not None
+        }
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What formulas are computed from, once all rows were ordered."""
+
+    #: one row per query: the keys, CODE, N and what counts at each level
+    queries: pl.LazyFrame
+    #: the retrieved rows that count, with their positions
+    ranked: pl.LazyFrame
+    #: the rows of the table, of which those with a label are needed still
+    rows: Rows
+
+    def collected(self) -> Ranking:
+        """The same, computed: small, since only rows with a label are kept."""
+        labelled = self.rows.frame.filter(self.rows.label.is_not_null())
+        plans = [self.queries, self.ranked, labelled]
+        queries, ranked, labelled = (
+            frame.lazy() for frame in pl.collect_all(plans, engine="in-memory")
+        )
+        return Ranking(queries, ranked, replace(self.rows, frame=labelled))
+
+    @staticmethod
+    def joined(parts: Sequence[Ranking]) -> Ranking:
+        """One for the queries of all, whose codes rise from each part to the next."""
+        return Ranking(
+            pl.concat(part.queries for part in parts),
+            pl.concat(part.ranked for part in parts),
+            replace(parts[0].rows, frame=pl.concat(part.rows.frame for part in parts)),
+        )
+
+
 def per_query_plan(
     table: pl.LazyFrame,
     columns: Columns,
@@ -59,9 +108,25 @@ def per_query_plan(
     `span` is the least and the largest value of a lone integer query column, if known; `at_hand` says that the rows are in memory and
     the result is wanted now.
     """
+    formulas = Formulas(options)
+    ranking = rank_table(table, columns, score, options, formulas, span=span, at_hand=at_hand)
+    return measured(ranking, columns, options, formulas)
+
+
+def rank_table(
+    table: pl.LazyFrame,
+    columns: Columns,
+    score: str,
+    options: Options,
+    formulas: Formulas,
+    *,
+    span: tuple[int, int] | None = None,
+    at_hand: bool = False,
+) -> Ranking:
+    """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`."""
     table = columns.keyed(table)
     schema = table.collect_schema()
-    ties = options.ties
+    ties, levels = options.ties, formulas.sums.levels
     label = label_number(schema, columns.label)
     value, score_dtype = pl.col(score), schema[score]
     if score_dtype == pl.Null:
@@ -69,15 +134,6 @@ def per_query_plan(
     if options.judged_only:
         # A row that is not retrieved and has no label is no row at all, and its query stays.
         value = pl.when(label >= 0).then(value)
-
-    base = min((x for m in options.measures if (x := m.lowest_level) is not None), default=None)
-    ranked = Ranked(ties, base, weighted=options.row_weight is not None)
-    values = {str(m): m.value(ranked.terms(m.level)) for m in options.measures}
-    undefined = {
-        str(m): empty
-        for m in options.measures
-        if (empty := m.undefined(ranked.terms(m.level))) is not None
-    }
 
     code = query_code(schema, columns.keys)
     row_weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
@@ -90,7 +146,7 @@ def per_query_plan(
 
     queries = table.group_by(columns.keys).agg(
         size(value.is_not_null()).alias(N),
-        *(size(counts(label, x)).alias(relevant_name(x)) for x in ranked.levels),
+        *(size(counts(label, x)).alias(relevant_name(x)) for x in levels),
         *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
     )
     refusal = ck.refuse(
@@ -117,12 +173,20 @@ def per_query_plan(
             frame = ck.guarded(frame, ck.refuse_duplicates(table, columns, frame.collect_schema()))
         tie = _text(schema, columns.doc)
     rows = Rows(frame, code.expr, label, value, score_dtype, tie, span, at_hand)
-    known = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
+    known = queries.select(CODE, START, N, *map(relevant_name, levels))
     if row_weight is None:
-        ranked_rows = rank_rows(rows, known, base, ties)
+        ranked = rank_rows(rows, known, formulas.base, ties)
     else:
-        ranked_rows = weighted_blocks(rows, row_weight, ranked.levels, known)
-    result = ranked.totals(ranked_rows, rows, queries)
+        ranked = weighted_blocks(rows, row_weight, levels, known)
+    return Ranking(queries, ranked, rows)
+
+
+def measured(
+    ranking: Ranking, columns: Columns, options: Options, formulas: Formulas
+) -> pl.LazyFrame:
+    """Compute the formulas; the second half of `per_query_plan`."""
+    values, undefined = dict(formulas.values), formulas.undefined
+    result = formulas.sums.totals(ranking.ranked, ranking.rows, ranking.queries)
     if options.no_relevant == "error" and undefined:
         flags = {name: f"rk:undefined:{name}" for name in undefined}
         result = ck.raise_undefined(

@@ -23,7 +23,7 @@ from polars_rankeval.trec import scan_run
 PART_BYTES = 2**25
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
-#: Integer that stands for the topic within a part.
+#: Integer that stands for the topic.
 TOPIC = "topic"
 
 T = TypeVar("T")
@@ -50,23 +50,24 @@ class _IrregularError(Exception):
 
 
 def parts(
-    run: str | bytes, function: Callable[[pl.DataFrame], T], size: int = PART_BYTES
+    run: str | bytes, function: Callable[[int, pl.DataFrame], T], size: int = PART_BYTES
 ) -> Iterator[T]:
-    """Apply a function to the rows of a run in parts that hold topics whole; a few parts are read and worked on at a time.
+    """Apply a function to the number and the rows of each part of a run; parts hold topics whole, and a few are worked on at a time.
 
     A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
     by `whole`.
     """
 
-    def work(stretch: bytes | pl.DataFrame) -> tuple[list[str], T]:
+    def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
+        number, stretch = numbered
         rows = stretch if isinstance(stretch, pl.DataFrame) else _rows(stretch, run)
         topics: list[str] = rows["query_id"].rle().struct.field("value").to_list()
         if len(set(topics)) < len(topics):
             raise ScatteredError
-        return topics, function(rows)
+        return topics, function(number, rows)
 
     seen: set[str] = set()
-    for topics, result in ahead(work, _stretches(run, size)):
+    for topics, result in ahead(work, enumerate(_stretches(run, size))):
         if not seen.isdisjoint(topics):
             raise ScatteredError
         seen.update(topics)
@@ -167,15 +168,17 @@ def _regular(text: bytes) -> pl.DataFrame:
     return rows.drop("rk:incomplete").rechunk()
 
 
-def judged_part(rows: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def judged_part(
+    number: int, rows: pl.DataFrame, judged: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Join a part with its judgements, as `judge` does: TOPIC, doc_id, label and score; and the query of each TOPIC.
 
     Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
     themselves are joined.
     """
-    coded = rows.select(
-        pl.col("query_id").rle_id().cast(pl.Int64).alias(TOPIC), "doc_id", "score", "query_id"
-    )
+    # Other numbers in each part, which rise from part to part.
+    topic = pl.col("query_id").rle_id().cast(pl.Int64) + number * 2**32
+    coded = rows.select(topic.alias(TOPIC), "doc_id", "score", "query_id")
     topics = coded.select(TOPIC, "query_id").filter(
         pl.col(TOPIC).ne_missing(pl.col(TOPIC).shift(1))
     )

@@ -125,9 +125,7 @@ def evaluated(
         yield from ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
 
 
-def ahead(
-    function: Callable[[T], U], values: Iterable[T], workers: int = WORKERS
-) -> Iterator[U]:
+def ahead(function: Callable[[T], U], values: Iterable[T], workers: int = WORKERS) -> Iterator[U]:
     """Map in order, `workers` values at a time: parts of a plan run on one core, and another plan can have the others."""
     running: deque[Future[U]] = deque()
     pool = ThreadPoolExecutor(workers)

@@ -17,8 +17,16 @@ from polars_rankeval.measures.names import SPECS, Measure
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
 from polars_rankeval.plan import Formulas, Options, Ranking, measured, rank_table
 from polars_rankeval.table import Columns
-from polars_rankeval.trec import last_tag, scan_qrels, undecodable
-from polars_rankeval.trec_batches import TOPIC, ScatteredError, judged_part, parts, whole
+from polars_rankeval.trec import last_tag, undecodable
+from polars_rankeval.trec_batches import (
+    TOPIC,
+    ScatteredError,
+    judged_part,
+    judgements,
+    parts,
+    topics_of,
+    whole,
+)
 
 _OFFICIAL = (
     "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
@@ -138,7 +146,8 @@ def _output(options: argparse.Namespace) -> list[str]:
     try:
         found = list(parts(run, evaluation.part))
     except ScatteredError:
-        found = [evaluation.part(0, whole(run))]
+        rows = whole(run)
+        found = [evaluation.part(0, rows, topics_of(rows))]
     values = evaluation.values([part for part in found if part is not None])
     if values is None:
         msg = f"no topic of {options.run} is judged in {options.qrels}"
@@ -165,7 +174,7 @@ def _output(options: argparse.Namespace) -> list[str]:
 
 def _judgements(qrels: str) -> pl.DataFrame:
     """All judgements, each document once in a topic."""
-    judged = scan_qrels(qrels)
+    judged = judgements(qrels)
     schema = judged.collect_schema()
     columns = Columns(["query_id"], "doc_id", "label", [], [])
     return guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
@@ -193,11 +202,11 @@ class _Evaluation:
         self._asked = Options(measures, "doc", "zero", options.judged, unique=True)
         self._formulas = Formulas(self._asked)
 
-    def part(self, number: int, rows: pl.DataFrame) -> _Part | None:
+    def part(self, number: int, rows: pl.DataFrame, topics: pl.DataFrame) -> _Part | None:
         """Rank the rows of a part, if one of its topics is judged."""
         if self._options.v9:
             rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-        table, topics = judged_part(number, rows, self._judged)
+        table, topics = judged_part(number, rows, topics, self._judged)
         if topics.is_empty():
             return None
         if self._options.depth is not None:

@@ -20,7 +20,7 @@ from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_qrels, scan_run
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
-PART_BYTES = 2**25
+PART_BYTES = 2**24
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
 #: Integer that stands for the topic.

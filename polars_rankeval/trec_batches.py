@@ -26,6 +26,9 @@ ROWS = 600_000
 #: Integer that stands for the topic.
 TOPIC = "topic"
 
+#: Spreads the numbers of topics over the bits of a hash.
+_ODD = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
+
 T = TypeVar("T")
 #: What is done with a part: its number, its rows, and its topics in their order, with the number of rows of each.
 Work: TypeAlias = Callable[[int, pl.DataFrame, pl.DataFrame], T]
@@ -199,21 +202,27 @@ def judged_part(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Join a part with its judgements, as `judge` does: TOPIC, doc_id, label and score; and the query of each TOPIC.
 
+    `judged` has one row per query, with lists of documents and labels.
+
     Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
     themselves are joined.
     """
     # Other numbers in each part, which rise from part to part.
-    topics = topics.with_columns((pl.int_range(pl.len()) + number * 2**32).alias(TOPIC))
+    first = number * 2**32
     coded = rows.select(
-        topics.select(pl.col(TOPIC).repeat_by("len").explode()).to_series(), "doc_id", "score"
+        (pl.col("query_id").rle_id().cast(pl.Int64) + first).set_sorted().alias(TOPIC),
+        "doc_id",
+        "score",
     )
-    topics = topics.select(TOPIC, "query_id")
-    pair = (pl.col("doc_id").hash(0) ^ pl.col(TOPIC).hash(1)).alias("rk:pair")
-    here = judged.join(topics, on="query_id").select(TOPIC, "doc_id", "label", pair)
-    known = topics.join(here, on=TOPIC, how="semi", maintain_order="left")
+    known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
+        judged, on="query_id", maintain_order="left"
+    )
+    pair = (pl.col("doc_id").hash() ^ (pl.col(TOPIC).cast(pl.UInt64) * _ODD)).alias("rk:pair")
+    here = known.explode("doc_id", "label").select(TOPIC, "doc_id", "label", pair)
+    known = known.select(TOPIC, "query_id")
     if known.height < topics.height:
-        topics, coded = known, coded.join(known, on=TOPIC, how="semi", maintain_order="left")
-    pairs = coded.select(TOPIC, pair)
+        coded = coded.join(known, on=TOPIC, how="semi", maintain_order="left")
+    pairs = coded.select(pl.col(TOPIC).set_sorted(), pair)
     # The row of each judged document: the few are looked for among the many, which stay where they are.
     found = pairs.select("rk:pair").with_row_index("rk:row").join(here, on="rk:pair")
     missed = here.join(found, on="rk:pair", how="anti")
@@ -225,12 +234,12 @@ def judged_part(
         or (coded["doc_id"].gather(found["rk:row"]) != found["doc_id"]).any()
         or (coded[TOPIC].gather(found["rk:row"]) != found[TOPIC]).any()
     ):
-        exact = judge(rows, judged, missing="drop").collect()
-        return exact.join(topics, on="query_id").select(TOPIC, "doc_id", "label", "score"), topics
-    label = pl.Series("label", [None], dtype=judged.schema["label"]).new_from_index(0, coded.height)
+        exact = judge(rows, judged.explode("doc_id", "label"), missing="drop").collect()
+        return exact.join(known, on="query_id").select(TOPIC, "doc_id", "label", "score"), known
+    label = pl.Series("label", [None], dtype=here.schema["label"]).new_from_index(0, coded.height)
     if found.height:
         label = label.scatter(found["rk:row"], found["label"])
     score = pl.lit(None, dtype=rows.schema["score"]).alias("score")
     columns = [TOPIC, "doc_id", "label", "score"]
     table = coded.with_columns(label).select(columns)
-    return pl.concat([table, missed.with_columns(score).select(columns)]), topics
+    return pl.concat([table, missed.with_columns(score).select(columns)]), known

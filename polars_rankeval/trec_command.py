@@ -195,7 +195,9 @@ class _Evaluation:
     def __init__(
         self, judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace
     ) -> None:
-        self._judged, self._options = judged, options
+        # A part finds the judgements of its topics by their names alone.
+        self._judged = judged.group_by("query_id").agg("doc_id", "label")
+        self._options = options
         self._texts = [line for line in lines if line.trec == "relstring" and options.topics]
         measures = list(dict.fromkeys(x.measure for x in lines if x.measure is not None))
         self._columns = Columns([TOPIC], "doc_id", "label", ["score"], [])

@@ -173,7 +173,9 @@ def _rows(text: bytes, run: str | bytes) -> pl.DataFrame:
 
 def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
-    if not text or text.startswith(_STARTS) or b"\t" in text or b"\r" in text or b"\0" in text:
+    if not text or text.startswith((*_STARTS, b"#")) or b"\t" in text or b"\r" in text:
+        raise _IrregularError
+    if b"#" in text and b"\n#" in text:
         raise _IrregularError
     records = pl.scan_csv(
         text, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
@@ -181,9 +183,7 @@ def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     skipped = [name for name in fields if name.startswith("rk:")]
     wanted = [name for name in fields if name not in skipped]
     # A field between two blanks, or missing at the end, is null; one too many is an error where all are read.
-    irregular = pl.any_horizontal(
-        pl.col(skipped).is_null(), pl.col("query_id").str.starts_with("#")
-    ).alias("rk:irregular")
+    irregular = pl.any_horizontal(pl.col(skipped).is_null()).alias("rk:irregular")
     try:
         rows = records.select(*wanted, irregular).collect()
     except pl.exceptions.PolarsError as error:

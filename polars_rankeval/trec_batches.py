@@ -26,9 +26,6 @@ ROWS = 600_000
 #: Integer that stands for the topic.
 TOPIC = "topic"
 
-#: Spreads the numbers of topics over the bits of a hash.
-_ODD = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
-
 T = TypeVar("T")
 #: What is done with a part: its number, its rows, and its topics in their order, with the number of rows of each.
 Work: TypeAlias = Callable[[int, pl.DataFrame, pl.DataFrame], T]
@@ -207,17 +204,15 @@ def judged_part(
     Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
     themselves are joined.
     """
-    # Other numbers in each part, which rise from part to part.
+    # Other numbers in each part, which rise from part to part; where a topic starts, the number does.
     first = number * 2**32
-    coded = rows.select(
-        (pl.col("query_id").rle_id().cast(pl.Int64) + first).set_sorted().alias(TOPIC),
-        "doc_id",
-        "score",
-    )
+    starts = topics["len"].cum_sum().head(-1)
+    numbers = pl.zeros(rows.height, pl.Int64, eager=True).scatter(starts, 1).cum_sum() + first
+    coded = rows.select(numbers.set_sorted().alias(TOPIC), "doc_id", "score")
     known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
         judged, on="query_id", maintain_order="left"
     )
-    pair = (pl.col("doc_id").hash() ^ (pl.col(TOPIC).cast(pl.UInt64) * _ODD)).alias("rk:pair")
+    pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias("rk:pair")
     here = known.explode("doc_id", "label").select(TOPIC, "doc_id", "label", pair)
     known = known.select(TOPIC, "query_id")
     if known.height < topics.height:
@@ -239,7 +234,9 @@ def judged_part(
     label = pl.Series("label", [None], dtype=here.schema["label"]).new_from_index(0, coded.height)
     if found.height:
         label = label.scatter(found["rk:row"], found["label"])
-    score = pl.lit(None, dtype=rows.schema["score"]).alias("score")
     columns = [TOPIC, "doc_id", "label", "score"]
     table = coded.with_columns(label).select(columns)
-    return pl.concat([table, missed.with_columns(score).select(columns)]), known
+    if missed.height:
+        score = pl.lit(None, dtype=rows.schema["score"]).alias("score")
+        table = pl.concat([table, missed.with_columns(score).select(columns)])
+    return table, known

@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
 
-from polars_rankeval.batches import ahead, whole_queries
+from polars_rankeval.batches import WORKERS, ahead, whole_queries
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.judge import judge
@@ -73,7 +73,8 @@ def parts(run: str | bytes, function: Work[T], size: int = PART_BYTES) -> Iterat
         return topics["query_id"].to_list(), function(number, rows, topics)
 
     seen: set[str] = set()
-    for topics, result in ahead(work, enumerate(_stretches(run, size))):
+    # One more than can run: results are taken in order, and a core should not wait for that.
+    for topics, result in ahead(work, enumerate(_stretches(run, size)), WORKERS + 1):
         if not seen.isdisjoint(topics):
             raise ScatteredError
         seen.update(topics)

@@ -31,6 +31,7 @@ WORKERS = min(4, pl.thread_pool_size())
 SCANNED = re.compile(r" SCAN \[(.*?)\]")
 
 T = TypeVar("T")
+U = TypeVar("U")
 #: Starts to read a table and gives its rows.
 BatchSource: TypeAlias = Callable[[], Iterator[pl.DataFrame]]
 
@@ -152,16 +153,14 @@ def evaluated(
     if contiguous:
         seen = Seen()
         ready = (_coded(batch, task, seen) for batch in whole_queries(batches, task.columns.query))
-        yield from _ahead(lambda coded: _contiguous(coded, task), ready, workers)
+        yield from ahead(lambda coded: _contiguous(coded, task), ready, workers)
     else:
-        yield from _ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
+        yield from ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
 
 
-def _ahead(
-    function: Callable[[T], pl.DataFrame], values: Iterable[T], workers: int
-) -> Iterator[pl.DataFrame]:
+def ahead(function: Callable[[T], U], values: Iterable[T], workers: int = WORKERS) -> Iterator[U]:
     """Map in order, `workers` values at a time: parts of a plan run on one core, and another plan can have the others."""
-    running: deque[Future[pl.DataFrame]] = deque()
+    running: deque[Future[U]] = deque()
     pool = ThreadPoolExecutor(workers)
     try:
         for value in values:

@@ -119,10 +119,9 @@ class Ranked:
 
     def _with_levels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows counted at each level above the block, and down to its end."""
-        changes = [
-            changed(CODE, 1).alias("rk:first_row"),
-            changed(KEY, 1).alias(BLOCK_FIRST),
-        ]
+        first = changed(CODE, 1)
+        # Keys of rows that were ranked apart say nothing of each other.
+        changes = [first.alias("rk:first_row"), (first | changed(KEY, 1)).alias(BLOCK_FIRST)]
         counted = {level: counts(pl.col(LABEL), level).cast(pl.Int64) for level in self.levels}
         last = pl.col(BLOCK_FIRST).shift(-1, fill_value=True)
         rows = rows.with_columns(

@@ -118,6 +118,10 @@ class PackedRows(Rows):
         code = code.cast(self.layout.dtype) - self.layout.least_code
         return (code * (1 << self._below_query)).alias(KEY)
 
+    def score_part(self) -> pl.Expr:
+        part = pl.col(KEY) // (1 << self.layout.label_bits)
+        return (part & ((1 << code_bits(self.score_dtype)) - 1)).cast(pl.UInt64)
+
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         starts = (
             self._sorted.with_row_index(LO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -14,6 +15,7 @@ from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import parameters
 from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
+    KEY,
     SCORE,
     SPAN,
     START,
@@ -48,6 +50,55 @@ class Options:
     unique: bool = False
 
 
+class Formulas:
+    """The formulas of some measures, over sums that are the same for every table."""
+
+    def __init__(self, options: Options) -> None:
+        measures = options.measures
+        lowest = (x for m in measures if (x := m.lowest_level) is not None)
+        #: the level of the rows that are ranked
+        self.base = min(lowest, default=None)
+        self.sums = Ranked(options.ties, self.base, weighted=options.row_weight is not None)
+        self.values = {str(m): m.value(self.sums.terms(m.level)) for m in measures}
+        #: where measures are undefined
+        self.undefined = {
+            str(m): empty
+            for m in measures
+            if (empty := m.undefined(self.sums.terms(m.level))) is not None
+        }
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What formulas are computed from, once all rows were ordered."""
+
+    #: one row per query: the keys, CODE, N and what counts at each level
+    queries: pl.LazyFrame
+    #: the retrieved rows that count, with their positions
+    ranked: pl.LazyFrame
+    #: the rows of the table, of which those with a label are needed still
+    rows: Rows
+
+    def collected(self) -> Ranking:
+        """The same, computed: small, since only rows with a label are kept."""
+        labelled = self.rows.frame.filter(self.rows.label.is_not_null())
+        # Keys may be of either width, and are compared with their neighbours only.
+        plans = [self.queries, self.ranked.cast({KEY: pl.Int128}), labelled]
+        queries, ranked, labelled = (
+            frame.lazy() for frame in pl.collect_all(plans, engine="in-memory")
+        )
+        return Ranking(queries, ranked, self.rows.of(labelled))
+
+    @staticmethod
+    def joined(parts: Sequence[Ranking]) -> Ranking:
+        """One for the queries of all, whose codes rise from each part to the next."""
+        return Ranking(
+            pl.concat(part.queries for part in parts),
+            pl.concat(part.ranked for part in parts),
+            parts[0].rows.of(pl.concat(part.rows.frame for part in parts)),
+        )
+
+
 def per_query_plan(
     table: pl.LazyFrame,
     columns: Columns,
@@ -60,9 +111,24 @@ def per_query_plan(
 
     `at_hand` says that the rows are in memory and the result is wanted now.
     """
+    formulas = Formulas(options)
+    ranking = rank_table(table, columns, score, options, formulas, at_hand=at_hand)
+    return measured(ranking, columns, options, formulas)
+
+
+def rank_table(
+    table: pl.LazyFrame,
+    columns: Columns,
+    score: str,
+    options: Options,
+    formulas: Formulas,
+    *,
+    at_hand: bool = False,
+) -> Ranking:
+    """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`."""
     table = columns.keyed(table)
     schema = table.collect_schema()
-    ties = options.ties
+    ties, levels = options.ties, formulas.sums.levels
     label = label_number(schema, columns.label)
     value, score_dtype = pl.col(score), schema[score]
     if score_dtype == pl.Null:
@@ -70,15 +136,6 @@ def per_query_plan(
     if options.judged_only:
         # A row that is not retrieved and has no label is no row at all, and its query stays.
         value = pl.when(label >= 0).then(value)
-
-    base = min((x for m in options.measures if (x := m.lowest_level) is not None), default=None)
-    ranked = Ranked(ties, base, weighted=options.row_weight is not None)
-    values = {str(m): m.value(ranked.terms(m.level)) for m in options.measures}
-    undefined = {
-        str(m): empty
-        for m in options.measures
-        if (empty := m.undefined(ranked.terms(m.level))) is not None
-    }
 
     code = query_code(schema, columns.keys)
     retrieved = value.is_not_null()
@@ -98,7 +155,7 @@ def per_query_plan(
 
     queries = rows.queries(
         columns.keys,
-        ranked.levels,
+        levels,
         *([pl.col(options.weight).first().alias(QUERY_WEIGHT)] if options.weight else []),
     )
     known = queries.collect_schema()
@@ -111,12 +168,20 @@ def per_query_plan(
     if code.hashed:
         queries = ck.refuse_shared_codes(queries, columns.keys)
 
-    of_rows = queries.select(CODE, START, N, *map(relevant_name, ranked.levels))
+    of_rows = queries.select(CODE, START, N, *map(relevant_name, levels))
     if weight is None:
-        ranked_rows = rank_rows(rows, of_rows, base, ties)
+        ranked = rank_rows(rows, of_rows, formulas.base, ties)
     else:
-        ranked_rows = weighted_blocks(rows, ranked.levels, of_rows)
-    result = ranked.totals(ranked_rows, rows, queries)
+        ranked = weighted_blocks(rows, levels, of_rows)
+    return Ranking(queries, ranked, rows)
+
+
+def measured(
+    ranking: Ranking, columns: Columns, options: Options, formulas: Formulas
+) -> pl.LazyFrame:
+    """Compute the formulas; the second half of `per_query_plan`."""
+    values, undefined = dict(formulas.values), formulas.undefined
+    result = formulas.sums.totals(ranking.ranked, ranking.rows, ranking.queries)
     if options.no_relevant == "error" and undefined:
         flags = {name: f"rk:undefined:{name}" for name in undefined}
         result = ck.raise_undefined(

@@ -130,6 +130,20 @@ class Rows:
     #: the rows are in memory, and may be worked on while the plan is made
     at_hand: bool = False
 
+    def of(self, frame: pl.LazyFrame) -> Rows:
+        """Other rows of the same columns."""
+        return Rows(
+            frame,
+            self.code,
+            self.label,
+            self.score,
+            self.score_dtype,
+            self.retrieved,
+            self.tie,
+            self.weight,
+            self.at_hand,
+        )
+
     def key(self) -> pl.Expr:
         """The sort key of a row, null if it is not retrieved."""
         return sort_key(self.code, self.score, self.score_dtype)
@@ -137,6 +151,11 @@ class Rows:
     def least_key(self, code: pl.Expr) -> pl.Expr:
         """The least key that the rows of a query can have."""
         return (code.cast(pl.Int128) * (1 << code_bits(self.score_dtype))).alias(KEY)
+
+    def score_part(self) -> pl.Expr:
+        """The `descending_code` that a KEY holds."""
+        part: pl.Expr = pl.col(KEY) & ((1 << code_bits(self.score_dtype)) - 1)
+        return part.cast(pl.UInt64)
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         """One row per query: its keys, CODE, N, its retrieved rows, SPAN, those that have a place among the sorted keys, and how many count at each level."""
@@ -234,9 +253,15 @@ def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: boo
     alone = pl.col(LO) == pl.col(HI)
     index = pl.int_range(pl.len(), dtype=pl.Int64)
     first = pl.when(changed(KEY, 1)).then(index)
-    blocks = ranked.filter(~alone).drop(LABEL).unique(KEY)
+    blocks = ranked.filter(~alone).drop(LABEL).unique(KEY).cache()
     tied = (
-        rows.frame.filter(rows.retrieved)
+        # Most rows have a score that is not that of a block, in whatever query, and need no key.
+        rows.frame.join(
+            blocks.select(rows.score_part().alias(SCORE)),
+            left_on=descending_code(rows.score, rows.score_dtype).cast(pl.UInt64),
+            right_on=SCORE,
+            how="semi",
+        )
         .select(rows.key(), rows.label.cast(pl.Float64).alias(LABEL), rows.tie.alias(TIE))
         .join(blocks, on=KEY)
         .sort(KEY, TIE, descending=[False, descending])

@@ -16,10 +16,18 @@ from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import SPECS
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
-from polars_rankeval.plan import Options, per_query_plan
+from polars_rankeval.plan import Formulas, Options, Ranking, measured, rank_table
 from polars_rankeval.table import Columns
-from polars_rankeval.trec import last_tag, scan_qrels
-from polars_rankeval.trec_batches import TOPIC, ScatteredError, judged_part, parts, whole
+from polars_rankeval.trec import last_tag
+from polars_rankeval.trec_batches import (
+    TOPIC,
+    ScatteredError,
+    judged_part,
+    judgements,
+    parts,
+    topics_of,
+    whole,
+)
 from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
 _OFFICIAL = (
@@ -135,12 +143,14 @@ def _output(options: argparse.Namespace) -> list[str]:
     lines = _lines(options)
     run = sys.stdin.buffer.read() if options.run == "-" else options.run
     judged = _judgements(options.qrels)
+    evaluation = _Evaluation(judged, lines, options)
     try:
-        found = [_values(rows, judged, lines, options) for rows in parts(run)]
+        found = list(parts(run, evaluation.part))
     except ScatteredError:
-        found = [_values(whole(run), judged, lines, options)]
-    values = pl.concat(found) if found else None
-    if values is None or values.is_empty():
+        rows = whole(run)
+        found = [evaluation.part(0, rows, topics_of(rows))]
+    values = evaluation.values([part for part in found if part is not None])
+    if values is None:
         msg = f"no topic of {options.run} is judged in {options.qrels}"
         raise RankEvalError(msg)
     missing = judged.join(values, on="query_id", how="anti")
@@ -176,39 +186,61 @@ def _tell_comments(source: str | bytes, name: str) -> None:
 
 def _judgements(qrels: str) -> pl.DataFrame:
     """All judgements, each document once in a topic."""
-    judged = scan_qrels(qrels)
+    judged = judgements(qrels)
     schema = judged.collect_schema()
     columns = Columns(["query_id"], "doc_id", "label", [], [])
     return guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
 
 
-def _values(
-    rows: pl.DataFrame, judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace
-) -> pl.DataFrame:
-    """One row per judged topic of a part of the run, with the columns that the lines show."""
-    if options.v9:
-        rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-    table, topics = judged_part(rows, judged)
-    if options.depth is not None:
-        table = _cut(table, options.depth)
-    values = topics
-    measures = [line.measure for line in lines if line.measure is not None]
-    if measures and topics.height:
-        plan = per_query_plan(
-            table.lazy(),
-            Columns([TOPIC], "doc_id", "label", ["score"], []),
-            "score",
-            Options(list(dict.fromkeys(measures)), "doc", "zero", options.judged, unique=True),
-            at_hand=True,
+@dataclass(frozen=True)
+class _Part:
+    """What is left of a part of a run, once it is joined with its judgements and ordered."""
+
+    #: TOPIC, query_id and texts
+    topics: pl.DataFrame
+    ranking: Ranking
+
+
+class _Evaluation:
+    """Parts of a run one by one, and then the values of all topics at once."""
+
+    def __init__(
+        self, judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace
+    ) -> None:
+        # A part finds the judgements of its topics by their names alone.
+        self._judged = judged.group_by("query_id").agg("doc_id", "label")
+        self._options = options
+        self._texts = [line for line in lines if line.trec == "relstring" and options.topics]
+        measures = list(dict.fromkeys(x.measure for x in lines if x.measure is not None))
+        self._columns = Columns([TOPIC], "doc_id", "label", ["score"], [])
+        self._asked = Options(measures, "doc", "zero", options.judged, unique=True)
+        self._formulas = Formulas(self._asked)
+
+    def part(self, number: int, rows: pl.DataFrame, topics: pl.DataFrame) -> _Part | None:
+        """Rank the rows of a part, if one of its topics is judged."""
+        if self._options.v9:
+            rows = rows.with_columns(pl.col("score").cast(pl.Float32))
+        table, topics = judged_part(number, rows, topics, self._judged)
+        if topics.is_empty():
+            return None
+        if self._options.depth is not None:
+            table = _cut(table, self._options.depth)
+        for line in self._texts:
+            texts = _relevance_strings(table, line, judged_only=self._options.judged)
+            topics = topics.join(texts, on=TOPIC, how="left")
+        ranking = rank_table(
+            table.lazy(), self._columns, "score", self._asked, self._formulas, at_hand=True
         )
-        values = values.join(plan.collect(), on=TOPIC)
-    elif measures:
-        values = values.with_columns(pl.lit(0.0).alias(str(m)) for m in dict.fromkeys(measures))
-    for line in lines:
-        if line.trec == "relstring" and options.topics:
-            texts = _relevance_strings(table, line, judged_only=options.judged)
-            values = values.join(texts, on=TOPIC, how="left")
-    return values.drop(TOPIC)
+        return _Part(topics, ranking.collected())
+
+    def values(self, parts: list[_Part]) -> pl.DataFrame | None:
+        """One row per judged topic of the run, with the columns that the lines show."""
+        if not parts:
+            return None
+        topics = pl.concat(part.topics for part in parts)
+        ranking = Ranking.joined([part.ranking for part in parts])
+        plan = measured(ranking, self._columns, self._asked, self._formulas)
+        return topics.join(plan.collect(), on=TOPIC).drop(TOPIC)
 
 
 def _unanswered(

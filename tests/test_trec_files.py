@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
-from polars_rankeval.trec_batches import ScatteredError, parts, whole
+from polars_rankeval.trec_batches import ScatteredError, judgements, parts, whole
 
 ENGINES = ["in-memory", "streaming"]
 TEXT = b"q1 Q0 d1 1 0.5 x\r\n\r\n\n# c d e f g h\n \t# c\n  q1\tQ0 \t d2 2 -1e-3 x extra\nq2 Q0 d1 1 inf y"
@@ -251,6 +251,11 @@ TIDY = st.tuples(
 )
 
 
+def itself(_number: int, rows: pl.DataFrame, _topics: pl.DataFrame) -> pl.DataFrame:
+    """Rows as they are."""
+    return rows
+
+
 @settings(max_examples=150)
 @given(rows=st.lists(TIDY, min_size=1, max_size=6))
 def test_parts_of_a_run_are_the_run(rows: list[tuple[str, ...]], tmp_path_factory: Any) -> None:
@@ -260,11 +265,50 @@ def test_parts_of_a_run_are_the_run(rows: list[tuple[str, ...]], tmp_path_factor
         wanted = rk.scan_run(path).collect()
     except rk.RankEvalError:
         with pytest.raises(rk.RankEvalError, match="line "):
-            list(parts(str(path)))
+            list(parts(str(path), itself))
         return
     try:
-        got = pl.concat(list(parts(str(path))))
+        got = pl.concat(parts(str(path), itself, size=8))
     except ScatteredError:
         got = whole(str(path))
         wanted = wanted.sort("query_id", maintain_order=True)
     assert_frame_equal(got, wanted)
+
+
+@pytest.mark.parametrize("size", [1, 30, 64, 10**6])
+def test_parts_are_cut_where_topics_start(size: int, tmp_path: Path) -> None:
+    # A topic whose name starts another one, one longer than a part, a comment, a blank line and other gaps.
+    lines = [f"{q} Q0 d{i} 1 {i} t" for q in ("q1", "q10", "q3") for i in range(9)]
+    lines += ["# q2", "", *(f"q2\tQ0 d{i} 1 3 t" for i in range(9))]
+    path = tmp_path / "run"
+    path.write_text("\n".join(lines))
+    got = list(parts(str(path), itself, size=size))
+    assert (len(got) > 1) == (size <= 64)
+    assert_frame_equal(pl.concat(got), rk.scan_run(path).collect())
+    assert_frame_equal(pl.concat(parts(path.read_bytes(), itself, size=size)), pl.concat(got))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q 0 d 1\nq 0 e -2\n",
+        "q 0 d 1\nq  0 e 2",
+        "q 0 d +1\n#q 0 e 2\n\nr\t0 e 2\n",
+        "q 0 d 1 \nq 0 e 2 \n",
+        "\ufeffq 0 d 1\r\n",
+        "# none\n",
+        "",
+    ],
+)
+def test_judgements_are_what_scan_qrels_reads(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text)
+    assert_frame_equal(judgements(str(path)).collect(), rk.scan_qrels(path).collect())
+
+
+@pytest.mark.parametrize("line", ["q 0  1", "q  e 1", "q 0 e", "q 0 e 1 2", "q 0 e 1.0", "q 0 e x"])
+def test_malformed_judgements_are_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(f"q 0 d 1\n{line}\n")
+    with pytest.raises(rk.RankEvalError, match="line 2 "):
+        judgements(str(path)).collect()

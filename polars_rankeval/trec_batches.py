@@ -20,7 +20,7 @@ from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_qrels, scan_run
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
-PART_BYTES = 2**24
+PART_BYTES = 3 * 2**23
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
 #: Integer that stands for the topic.
@@ -45,8 +45,6 @@ _QRELS: dict[str, type[pl.DataType]] = {
     "doc_id": pl.String,
     "label": pl.Int64,
 }
-#: What ends a field or a line besides one blank and a line feed, or may not stand in one.
-_ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
 _STARTS = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
 
@@ -173,31 +171,55 @@ def _rows(text: bytes, run: str | bytes) -> pl.DataFrame:
 
 def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
-    if not text or text.startswith((*_STARTS, b"#")) or any(byte in text for byte in _ODD):
+    if not _even(text, len(fields)):
         raise _IrregularError
-    if b"#" in text and b"\n#" in text:
-        raise _IrregularError
-    # Byte order marks and U+FFFD, which a line may not hold, all start so; what else does is rare.
-    if not text.isascii() and b"\xef" in text:
-        raise _IrregularError
+    wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
         text, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
     )
-    skipped = [name for name in fields if name.startswith("rk:")]
-    wanted = [name for name in fields if name not in skipped]
-    # A field between two blanks, or missing at the end, is null; one too many is an error where all are read.
-    irregular = pl.any_horizontal(pl.col(skipped).is_null()).alias("rk:irregular")
     try:
-        rows = records.select(*wanted, irregular).collect()
+        rows = records.select(wanted).collect()
     except pl.exceptions.PolarsError as error:
         raise _IrregularError from error
-    if (
-        rows["rk:irregular"].any()
-        or any(rows[name].null_count() for name in wanted)
-        or ("score" in wanted and rows["score"].is_nan().any())
+    if any(rows[name].null_count() for name in wanted) or (
+        "score" in wanted and rows["score"].is_nan().any()
     ):
         raise _IrregularError
-    return rows.select(wanted).rechunk()
+    return rows.rechunk()
+
+
+def _even(text: bytes, fields: int) -> bool:
+    """Whether each line has so many fields with one blank between them, and the text nothing that takes a closer look.
+
+    Looking at bytes takes a fifth of the time that reading the fields does which nobody needs.
+    """
+    if not text.endswith(b"\n") or text.startswith((*_STARTS, b"#")):
+        return False
+    if b"#" in text and b"\n#" in text:
+        return False
+    if not text.isascii():
+        # Byte order marks and U+FFFD, which a line may not hold, all start so; what else does is rare.
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            return False
+        if b"\xef" in text:
+            return False
+    import pyarrow as pa  # takes time, and other sources need none
+
+    code = pl.Series(pa.Array.from_buffers(pa.uint8(), len(text), [None, pa.py_buffer(text)]))
+    between = code <= ord(" ")
+    ends = code.filter(between)
+    lines = ends.gather_every(fields, fields - 1)
+    return (
+        # No field is empty,
+        not between[0]
+        and not (between.slice(1) & between.head(-1)).any()
+        # what stands between fields is a blank or the end of a line, and each line ends where it should.
+        and bool((lines == ord("\n")).all())
+        and lines.len() * fields == ends.len()
+        and (ends == ord(" ")).sum() == ends.len() - lines.len()
+    )
 
 
 def judged_part(

@@ -28,6 +28,7 @@ from polars_rankeval.ranking import (
     code_bits,
     descending_code,
     relevant_name,
+    sizes,
 )
 from polars_rankeval.terms import POOLED, Level
 
@@ -118,7 +119,7 @@ class PackedRows(Rows):
         code = code.cast(self.layout.dtype) - self.layout.least_code
         return (code * (1 << self._below_query)).alias(KEY)
 
-    def score_part(self) -> pl.Expr:
+    def _score_part(self) -> pl.Expr:
         part = pl.col(KEY) // (1 << self.layout.label_bits)
         return (part & ((1 << code_bits(self.score_dtype)) - 1)).cast(pl.UInt64)
 
@@ -130,10 +131,10 @@ class PackedRows(Rows):
             .collect()
         )
         least = starts.select(self.least_key(pl.col(CODE)))[KEY]
-        span = n = _size(starts[LO], self._series.len())
+        span = n = sizes(starts[LO], self._series.len())
         if self.layout.unretrieved:
             beyond = self._sorted.filter(self._is_retrieved().not_()).collect()[PACKED]
-            n = span - _size(beyond.search_sorted(least), beyond.len())
+            n = span - sizes(beyond.search_sorted(least), beyond.len())
         relevant = {level: self._counted(level)[KEY] for level in levels}
         return starts.lazy().select(
             CODE,
@@ -141,7 +142,7 @@ class PackedRows(Rows):
             n.alias(N),
             span.alias(SPAN),
             *(
-                _size(rows.search_sorted(least), rows.len()).alias(relevant_name(level))
+                sizes(rows.search_sorted(least), rows.len()).alias(relevant_name(level))
                 for level, rows in relevant.items()
             ),
         )
@@ -218,9 +219,3 @@ class PackedRows(Rows):
     def _code(self, packed: str = PACKED) -> pl.Expr:
         code = pl.col(packed) // (1 << self._below_query) + self.layout.least_code
         return code.cast(pl.Int64)
-
-
-def _size(starts: pl.Series, end: int) -> pl.Series:
-    """From each start to the next one, or to the end."""
-    starts = starts.cast(pl.Int64)
-    return starts.shift(-1, fill_value=end) - starts

@@ -13,6 +13,7 @@ from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, weighted_blocks
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import parameters
+from polars_rankeval.ordered import in_order
 from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
     KEY,
@@ -81,7 +82,7 @@ class Ranking:
 
     def collected(self) -> Ranking:
         """The same, computed: small, since only rows with a label are kept."""
-        labelled = self.rows.frame.filter(self.rows.label.is_not_null())
+        labelled = self.rows.all().filter(self.rows.label.is_not_null())
         # Keys may be of either width, and are compared with their neighbours only.
         plans = [self.queries, self.ranked.cast({KEY: pl.Int128}), labelled]
         queries, ranked, labelled = (
@@ -95,7 +96,7 @@ class Ranking:
         return Ranking(
             pl.concat(part.queries for part in parts),
             pl.concat(part.ranked for part in parts),
-            parts[0].rows.of(pl.concat(part.rows.frame for part in parts)),
+            parts[0].rows.of(pl.concat(part.rows.all() for part in parts)),
         )
 
 
@@ -151,7 +152,7 @@ def rank_table(
     weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
     rows = Rows(frame, code.expr, label, value, score_dtype, retrieved, tie, weight, at_hand)
     if at_hand and options.weight is None:
-        rows = pack(rows, columns.keys, code)
+        rows = in_order(rows, columns.keys, code) or pack(rows, columns.keys, code)
 
     queries = rows.queries(
         columns.keys,

@@ -152,7 +152,21 @@ class Rows:
         """The least key that the rows of a query can have."""
         return (code.cast(pl.Int128) * (1 << code_bits(self.score_dtype))).alias(KEY)
 
-    def score_part(self) -> pl.Expr:
+    def all(self) -> pl.LazyFrame:
+        """Every row, retrieved or not."""
+        return self.frame
+
+    def near(self, blocks: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of some tie blocks, which have KEY, and a few more."""
+        # Most rows have a score that is not that of a block, in whatever query, and need no key.
+        return self.frame.join(
+            blocks.select(self._score_part().alias(SCORE)),
+            left_on=descending_code(self.score, self.score_dtype).cast(pl.UInt64),
+            right_on=SCORE,
+            how="semi",
+        )
+
+    def _score_part(self) -> pl.Expr:
         """The `descending_code` that a KEY holds."""
         part: pl.Expr = pl.col(KEY) & ((1 << code_bits(self.score_dtype)) - 1)
         return part.cast(pl.UInt64)
@@ -178,7 +192,8 @@ class Rows:
     def labels(self, level: Level) -> pl.LazyFrame:
         """How often each query has each label that counts at a level: CODE, LABEL, COUNT."""
         return (
-            self.frame.filter(counts(self.label, level))
+            self.all()
+            .filter(counts(self.label, level))
             .select(self.code.alias(CODE), self.label.cast(pl.Float64).alias(LABEL))
             .group_by(CODE, LABEL)
             .agg(pl.len().cast(pl.Int64).alias(COUNT))
@@ -211,6 +226,12 @@ class Rows:
 def blocks_of(firsts: pl.LazyFrame) -> pl.LazyFrame:
     """Blocks with their ends, from their first rows in order, which have LO, from 1. As narrow as they come: there may be as many as rows."""
     return firsts.with_columns((pl.col(LO).shift(-1) - 1).alias(HI))
+
+
+def sizes(starts: pl.Series, end: int) -> pl.Series:
+    """From each start to the next one, or to the end."""
+    starts = starts.cast(pl.Int64)
+    return starts.shift(-1, fill_value=end) - starts
 
 
 def rank_rows(rows: Rows, queries: pl.LazyFrame, level: Level, ties: Ties) -> pl.LazyFrame:
@@ -255,13 +276,7 @@ def _in_order(rows: Rows, ranked: pl.LazyFrame, level: Level, *, descending: boo
     first = pl.when(changed(KEY, 1)).then(index)
     blocks = ranked.filter(~alone).drop(LABEL).unique(KEY).cache()
     tied = (
-        # Most rows have a score that is not that of a block, in whatever query, and need no key.
-        rows.frame.join(
-            blocks.select(rows.score_part().alias(SCORE)),
-            left_on=descending_code(rows.score, rows.score_dtype).cast(pl.UInt64),
-            right_on=SCORE,
-            how="semi",
-        )
+        rows.near(blocks)
         .select(rows.key(), rows.label.cast(pl.Float64).alias(LABEL), rows.tie.alias(TIE))
         .join(blocks, on=KEY)
         .sort(KEY, TIE, descending=[False, descending])

@@ -166,7 +166,8 @@ def ahead(function: Callable[[T], U], values: Iterable[T], workers: int = WORKER
         for value in values:
             running.append(pool.submit(function, value))
             del value  # not held while it waits for the next one
-            if len(running) > workers:  # one waits, so that no worker does
+            # One more waits, so that no worker does, unless there is one only.
+            if len(running) == workers + (workers > 1):
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()

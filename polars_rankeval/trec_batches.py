@@ -18,6 +18,7 @@ from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_qrels, scan_run
+from polars_rankeval.trec_lines import ZLIB
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
 PART_BYTES = 3 * 2**23
@@ -46,7 +47,7 @@ _QRELS: dict[str, type[pl.DataType]] = {
     "label": pl.Int64,
 }
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
-_STARTS = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
+_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf", *ZLIB)
 
 
 class ScatteredError(Exception):

@@ -22,6 +22,9 @@ SHOWN = 80
 #: Stands for bytes that are no UTF-8.
 LOST = "\ufffd"
 
+#: How zlib streams start, which Polars unpacks, or takes for empty: text can start so too, as in x^2.
+ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
+
 _BLANK, _COMMENT = r"^[ \t]*$", r"^[ \t]*#"
 
 
@@ -31,9 +34,16 @@ def lines(source: TrecSource, *, number: str | None = None) -> pl.LazyFrame:
     Raises
     ------
     RankEvalError
-        If a local file is not there, or none matches a glob.
+        If a local file is not there, or none matches a glob; if text looks like a zlib stream.
     """
     files = source if isinstance(source, bytes) else _files(source)
+    if isinstance(files, bytes):
+        _refuse_zlib("", files)
+    else:
+        for file in files:
+            if "://" not in file:
+                with Path(file).open("rb") as opened:
+                    _refuse_zlib(f"{file}, ", opened.read(2))
     # A CSV file of one column, since its fields end where its lines do. scan_lines would stop at the first byte that is no UTF-8, with an
     # error that names neither file nor line; here the line can be refused.
     return pl.scan_csv(
@@ -71,6 +81,15 @@ def _files(source: str | Path | Sequence[str | Path]) -> list[str]:
         msg = "a list of no files: name at least one"
         raise RankEvalError(msg)
     return files
+
+
+def _refuse_zlib(file: str, start: bytes) -> None:
+    if start[:2] in ZLIB:
+        msg = (
+            f"{file}line 1 starts with {start[:2]!r}, as a zlib stream does, which is not read: use gzip or zstd; "
+            "if it is text, put a comment line (#) before it"
+        )
+        raise RankEvalError(msg)
 
 
 def to_skip(line: pl.Expr) -> pl.Expr:

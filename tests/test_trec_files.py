@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
 from polars_rankeval.trec_batches import ScatteredError, judgements, parts, whole
+from polars_rankeval.trec_lines import ZLIB
 
 ENGINES = ["in-memory", "streaming"]
 TEXT = b"q1 Q0 d1 1 0.5 x\r\n\r\n\n# c d e f g h\n \t# c\n  q1\tQ0 \t d2 2 -1e-3 x extra\nq2 Q0 d1 1 inf y"
@@ -182,14 +183,29 @@ def fields(line: str) -> tuple[str, str, float] | None:
 @given(lines=st.lists(LINES, max_size=4))
 def test_mutated_lines_are_read_right_or_refused(lines: list[bytes]) -> None:
     data = b"\n".join(lines)
+    assume(not data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")))  # compressed, and damaged
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+        if data[:2] in ZLIB:
+            raise ValueError
         rows = [row for line in text.split("\n") if (row := fields(line)) is not None]
     except ValueError:
         with pytest.raises(rk.RankEvalError, match="line "):
             rk.scan_run(data).collect()
     else:
         assert rk.scan_run(data).collect().rows() == rows
+
+
+@pytest.mark.parametrize("start", ZLIB)
+def test_text_that_looks_like_a_zlib_stream_is_refused(start: bytes, tmp_path: Path) -> None:
+    text = start + b"2 Q0 d 1 2 t\n1 Q0 d 1 2 t\n"
+    path = tmp_path / "a.run"
+    path.write_bytes(text)
+    with pytest.raises(rk.RankEvalError, match=r"a.run, line 1 starts with .*zlib"):
+        rk.scan_run(path)
+    with pytest.raises(rk.RankEvalError, match=r"line 1 starts with .*zlib"):
+        rk.scan_run(text)
+    assert rk.scan_run(b"# powers\nx^2 Q0 d 1 2 t\n").collect().rows() == [("x^2", "d", 2.0)]
 
 
 @pytest.mark.parametrize("ties", ["doc", "order"])

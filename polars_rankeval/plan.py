@@ -13,8 +13,6 @@ from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, weighted_blocks
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import parameters
-from polars_rankeval.ordered import in_order
-from polars_rankeval.packed import pack
 from polars_rankeval.ranking import (
     KEY,
     SCORE,
@@ -152,6 +150,10 @@ def rank_table(
     weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
     rows = Rows(frame, code.expr, label, value, score_dtype, retrieved, tie, weight, at_hand)
     if at_hand and options.weight is None:
+        # Here, since import polars_rankeval should take no time, and not all rows are at hand.
+        from polars_rankeval.ordered import in_order
+        from polars_rankeval.packed import pack
+
         rows = in_order(rows, columns.keys, code) or pack(rows, columns.keys, code)
 
     queries = rows.queries(

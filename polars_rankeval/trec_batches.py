@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
 
-from polars_rankeval.batches import WORKERS, ahead, whole_queries
+from polars_rankeval.batches import WORKERS, ahead, whole_queries, whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.judge import judge
@@ -113,8 +113,7 @@ def _stretches(run: str | bytes, size: int) -> Iterator[bytes | pl.DataFrame]:
             if not file.read(4).startswith(_STARTS):
                 yield from _cut(file, size)
                 return
-    rows = scan_run(run).collect_batches(chunk_size=ROWS, maintain_order=True)
-    yield from whole_queries(rows, ["query_id"])
+    yield from whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
 
 
 def _cut(file: BinaryIO, size: int) -> Iterator[bytes]:

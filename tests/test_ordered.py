@@ -23,13 +23,14 @@ IN_ORDER = {
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each table was in order."""
     seen: list[bool] = []
+    original = ordered.in_order
 
     def in_order(rows: Rows, keys: list[str], code: QueryCode) -> Rows | None:
-        result = ordered.in_order(rows, keys, code)
+        result = original(rows, keys, code)
         seen.append(result is not None)
         return result
 
-    monkeypatch.setattr("polars_rankeval.plan.in_order", in_order)
+    monkeypatch.setattr(ordered, "in_order", in_order)
     return seen
 
 

@@ -100,7 +100,7 @@ def packings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(isinstance(result, packed.PackedRows))
         return result
 
-    monkeypatch.setattr("polars_rankeval.plan.pack", pack)
+    monkeypatch.setattr(packed, "pack", pack)
     return seen
 
 

@@ -6,6 +6,7 @@ import gzip
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
+from polars_rankeval import trec_batches
 from polars_rankeval.trec_batches import ScatteredError, judgements, parts, whole
 from polars_rankeval.trec_lines import ZLIB
 
@@ -194,6 +196,29 @@ def test_mutated_lines_are_read_right_or_refused(lines: list[bytes]) -> None:
             rk.scan_run(data).collect()
     else:
         assert rk.scan_run(data).collect().rows() == rows
+
+
+#: Fields with one blank between them, and as many blanks as there should be, or nearly so.
+NEARLY = st.tuples(
+    *(st.sampled_from([b"q1", b"1", b"0.5", b"1", b"", b"x"]) for _ in range(6)),
+    st.sampled_from([b"", b" ", b"\t", b" x", b"\n", b"\r"]),
+).map(lambda parts: b" ".join(parts[:6]) + parts[6])
+REGULAR = b"q1 Q0 d 1 0.5 x"
+
+
+@pytest.mark.parametrize("long", [0, 2**20], ids=["bytes", "fields"])
+@settings(max_examples=300)
+@given(lines=st.lists(st.one_of(NEARLY, st.just(REGULAR), LINES), max_size=4))
+def test_what_is_read_fast_is_what_is_read_strictly(long: int, lines: list[bytes]) -> None:
+    with patch.object(trec_batches, "_LONG", long):
+        regular = trec_batches._regular(REGULAR + b"\n" + REGULAR + b"\n", trec_batches._RUN)
+        assert regular.rows() == [("q1", "d", 0.5)] * 2
+        text = b"\n".join([REGULAR, *lines, b""])
+        try:
+            rows = trec_batches._regular(text, trec_batches._RUN)
+        except trec_batches._IrregularError:
+            return
+    assert rows.rows() == rk.scan_run(text).collect().rows()
 
 
 @pytest.mark.parametrize("start", ZLIB)

@@ -47,4 +47,4 @@ def test_a_long_run_is_sunk_in_constant_memory(tmp_path: Path) -> None:
         rows = pl.scan_parquet(tmp_path / "rows.parquet").select(pl.len()).collect().item()
         assert rows == n * copies * times
         # Kept in memory, the rows of the second are more than a gigabyte.
-        assert int(result.stdout) < 400_000, path
+        assert int(result.stdout) < 600_000, path

@@ -28,7 +28,7 @@ BATCH_ROWS = 1_000_000
 WORKERS = min(4, pl.thread_pool_size())
 
 #: The files of a scan, in an explained plan.
-SCANNED = re.compile(r" SCAN \[(.*?)\]")
+SCANNED = r" SCAN \[(.*?)\]"
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -112,7 +112,7 @@ def whole_table(table: pl.LazyFrame, chunk: int) -> Iterator[pl.DataFrame]:
 
 def _with_files(error: Exception, table: pl.LazyFrame) -> Exception:
     """The error with the files that were read, which Polars does not always tell."""
-    files = [file for file in SCANNED.findall(table.explain(optimized=False)) if file]
+    files = [file for file in re.findall(SCANNED, table.explain(optimized=False)) if file]
     if not files or any(file in str(error) for file in files):
         return error
     return type(error)(f"{error} (while reading {', '.join(files)})")

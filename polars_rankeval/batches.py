@@ -16,6 +16,7 @@ from polars.io.plugins import register_io_source
 
 from polars_rankeval.checks import example, plural
 from polars_rankeval.errors import RankEvalError
+from polars_rankeval.io_source import answered, needed
 from polars_rankeval.plan import Options, per_query_plan
 from polars_rankeval.progress import rows_known, shown
 from polars_rankeval.ranking import query_code
@@ -127,19 +128,9 @@ def plan_over(task: Task, batches: BatchSource, *, contiguous: bool) -> pl.LazyF
         n_rows: int | None,
         _batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        wanted = set(task.schema if with_columns is None else with_columns)
-        if predicate is not None:
-            wanted.update(predicate.meta.root_names())
-        frames = evaluated(batches(), task.only(wanted), contiguous=contiguous)
-        left = n_rows
-        for frame in frames:
-            # n_rows counts rows before the filter: Polars pushes head() before filter(), never after.
-            rows = frame if left is None else frame.head(left)
-            left = None if left is None else left - rows.height
-            rows = rows if predicate is None else rows.filter(predicate)
-            yield rows if with_columns is None else rows.select(with_columns)
-            if left == 0:
-                return
+        wanted = task.only(needed(task.schema, with_columns, predicate))
+        frames = evaluated(batches(), wanted, contiguous=contiguous)
+        yield from answered(frames, with_columns, predicate, n_rows)
 
     return register_io_source(
         read, schema=task.schema, is_pure=True, explain_name="rankeval batches"

@@ -12,6 +12,7 @@ import polars as pl
 from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import scan_path, scan_paths
+from polars_rankeval.io_source import answered
 
 
 def scan(source: Source) -> pl.LazyFrame:
@@ -89,16 +90,7 @@ def _scan_reader(reader: Any) -> pl.LazyFrame:
             )
             raise RankEvalError(msg)
         used = True
-        for batch in reader:
-            frame = pl.DataFrame(batch)
-            if n_rows is not None:
-                frame = frame.head(n_rows)
-                n_rows -= frame.height
-            if predicate is not None:
-                frame = frame.filter(predicate)
-            yield frame if with_columns is None else frame.select(with_columns)
-            if n_rows is not None and n_rows <= 0:
-                return
+        yield from answered(map(pl.DataFrame, reader), with_columns, predicate, n_rows)
 
     schema = pl.DataFrame(reader.schema.empty_table()).schema
     # A plan may use its table in several places: all of them share one reading.

@@ -12,6 +12,7 @@ from polars.io.plugins import register_io_source
 from polars_rankeval._typing import Source
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import require_content
+from polars_rankeval.io_source import answered, needed
 from polars_rankeval.sources import scan
 from polars_rankeval.table import Columns
 
@@ -124,18 +125,17 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
         n_rows: int | None,
         _batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        wanted = set(schema if with_columns is None else with_columns)
-        if predicate is not None:
-            wanted.update(predicate.meta.root_names())
+        wanted = needed(schema, with_columns, predicate)
         lines = pl.scan_lines(
             path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False
         ).filter(pl.col(_LINE).str.contains(r"^\s*[^\s#]"))
         lines = lines if n_rows is None else lines.head(n_rows)
-        for batch in lines.collect_batches(chunk_size=LINES, maintain_order=True, lazy=True):
+        frames = (
             # The engine for data in memory: that of streams would take a few hundred lines at a time.
-            frame = _parsed(path, batch.lazy(), names, wanted).collect(engine="in-memory")
-            rows = frame if predicate is None else frame.filter(predicate)
-            yield rows if with_columns is None else rows.select(with_columns)
+            _parsed(path, batch.lazy(), names, wanted).collect(engine="in-memory")
+            for batch in lines.collect_batches(chunk_size=LINES, maintain_order=True, lazy=True)
+        )
+        yield from answered(frames, with_columns, predicate)
 
     # A plan may use its table in several places: all of them share one parsing.
     return register_io_source(read, schema=schema, is_pure=True).cache()

@@ -107,6 +107,13 @@ class Blocks:
             self._sum().alias(SIZE), self._sum(self._label).alias(RELEVANT)
         )
 
+    def beside_totals(self, points: pl.LazyFrame, *, retrieved: bool) -> pl.LazyFrame:
+        """Points with the `totals` of their rankings."""
+        totals = self.totals(retrieved=retrieved)
+        return points.join(
+            totals, on=self.columns.keys, how="left", nulls_equal=True, maintain_order="left"
+        )
+
     def points(self, *, endpoint: bool) -> pl.LazyFrame:
         """One row per block with `threshold`, and `tp` and `fp` down to its end."""
         keys, score = self.columns.keys, self.columns.scores[0]

@@ -141,9 +141,7 @@ def pr_curve(
     if drop_collinear:
         before, after = tp.shift(1).over(keys), tp.shift(-1).over(keys)
         plan = plan.filter(((before == tp) & (after == tp)).fill_null(False).not_())
-    plan = plan.join(
-        blocks.totals(retrieved=False), on=keys, how="left", nulls_equal=True, maintain_order="left"
-    ).select(
+    plan = blocks.beside_totals(plan, retrieved=False).select(
         *blocks.columns.shown,
         "threshold",
         "tp",
@@ -221,9 +219,7 @@ def roc_curve(
         rise, run = tp - tp.shift(1).over(keys), fp - fp.shift(1).over(keys)
         next_rise, next_run = tp.shift(-1).over(keys) - tp, fp.shift(-1).over(keys) - fp
         plan = plan.filter((rise * next_run == next_rise * run).fill_null(False).not_())
-    plan = plan.join(
-        blocks.totals(retrieved=True), on=keys, how="left", nulls_equal=True, maintain_order="left"
-    ).select(
+    plan = blocks.beside_totals(plan, retrieved=True).select(
         *blocks.columns.shown,
         "threshold",
         "tp",

@@ -176,7 +176,8 @@ def _rows(text: bytes, run: str | bytes) -> pl.DataFrame:
 def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
     long = len(text) > _LONG
-    if not _plain(text) or (long and not _even(text, len(fields))):
+    regular = _even(text, len(fields)) if long else not any(byte in text for byte in _ODD)
+    if not regular or not _plain(text):
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
@@ -208,7 +209,7 @@ def _plain(text: bytes) -> bool:
             return False
         if b"\xef" in text:
             return False
-    return not any(byte in text for byte in _ODD)
+    return True
 
 
 def _even(text: bytes, fields: int) -> bool:

@@ -331,9 +331,10 @@ class FrameSlots(Slots):
         return self._sums.add(value)
 
 
-def weighted_blocks(rows: Rows, levels: list[Level], queries: pl.LazyFrame) -> pl.LazyFrame:
+def weighted_blocks(
+    rows: Rows, weight: pl.Expr, levels: list[Level], queries: pl.LazyFrame
+) -> pl.LazyFrame:
     """One row per tie block: where it starts and ends, and what counts in it, in sums of weights."""
-    weight = pl.lit(1) if rows.weight is None else rows.weight
     masses = {level: f"rk:mass:{level}" for level in levels}
     blocks = (
         rows.frame.filter(rows.retrieved)

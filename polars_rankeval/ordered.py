@@ -15,7 +15,6 @@ from polars_rankeval.ranking import (
     SPAN,
     START,
     N,
-    QueryCode,
     Rows,
     relevant_name,
     sizes,
@@ -26,9 +25,9 @@ from polars_rankeval.terms import Level, counts
 _GLANCE = 1000
 
 
-def in_order(rows: Rows, keys: list[str], code: QueryCode) -> Rows | None:
-    """The same rows, if those that are retrieved are in order."""
-    if code.value is None or rows.weight is not None:
+def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
+    """The same rows, if those that are retrieved are in order; `query` is the key of the query, from CODE, None if that does not tell."""
+    if query is None:
         return None
     first = rows.frame.head(_GLANCE)
     if not _descending(rows, first.filter(rows.retrieved)):
@@ -45,9 +44,7 @@ def in_order(rows: Rows, keys: list[str], code: QueryCode) -> Rows | None:
         pl.when(pl.col(KEY).shift(-1, fill_value=True)).then(LO).backward_fill().alias(HI),
     )
     placed = pl.concat([frame, positions], how="horizontal").collect().lazy()
-    return OrderedRows(
-        **{**vars(rows), "frame": placed}, rest=rest, query=code.value.alias(keys[0])
-    )
+    return OrderedRows(**{**vars(rows), "frame": placed}, rest=rest, query=query)
 
 
 def _new_query(rows: Rows) -> pl.Expr:

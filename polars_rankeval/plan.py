@@ -149,12 +149,14 @@ def rank_table(
         tie = _text(schema, columns.doc)
     weight = None if options.row_weight is None else pl.col(options.row_weight).cast(pl.Float64)
     rows = Rows(frame, code.expr, label, value, score_dtype, retrieved, tie, weight, at_hand)
-    if at_hand and options.weight is None:
+    weighted = options.weight is not None or weight is not None
+    if at_hand and not weighted:
         # Here, since import polars_rankeval should take no time, and not all rows are at hand.
         from polars_rankeval.ordered import in_order
         from polars_rankeval.packed import pack
 
-        rows = in_order(rows, columns.keys, code) or pack(rows, columns.keys, code)
+        query = None if code.value is None else code.value.alias(columns.keys[0])
+        rows = in_order(rows, query) or pack(rows, query)
 
     queries = rows.queries(
         columns.keys,
@@ -175,7 +177,7 @@ def rank_table(
     if weight is None:
         ranked = rank_rows(rows, of_rows, formulas.base, ties)
     else:
-        ranked = weighted_blocks(rows, levels, of_rows)
+        ranked = weighted_blocks(rows, weight, levels, of_rows)
     return Ranking(queries, ranked, rows)
 
 

@@ -8,7 +8,7 @@ Rows in memory do better: see `packed`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import polars as pl
 
@@ -132,17 +132,8 @@ class Rows:
 
     def of(self, frame: pl.LazyFrame) -> Rows:
         """Other rows of the same columns."""
-        return Rows(
-            frame,
-            self.code,
-            self.label,
-            self.score,
-            self.score_dtype,
-            self.retrieved,
-            self.tie,
-            self.weight,
-            self.at_hand,
-        )
+        own = {field.name: getattr(self, field.name) for field in fields(Rows)}
+        return Rows(**{**own, "frame": frame})
 
     def key(self) -> pl.Expr:
         """The sort key of a row, null if it is not retrieved."""
@@ -212,8 +203,7 @@ class Rows:
         """The distinct keys in order, with LO and HI."""
         key, keys = pl.col(KEY), self.frame.select(self.key())
         if self.at_hand:
-            # The in-memory engine sorts a lone column in four fifths of the time of the streaming engine.
-            keys = keys.collect().to_series().sort(nulls_last=True).to_frame().lazy()
+            keys = sorted_now(keys).to_frame().lazy()
         else:
             keys = keys.sort(KEY, nulls_last=True)
         return blocks_of(
@@ -221,6 +211,11 @@ class Rows:
                 key.is_not_null() & key.ne_missing(key.shift(1))
             )
         )
+
+
+def sorted_now(keys: pl.LazyFrame) -> pl.Series:
+    """The lone column of rows in memory, in order: their engine sorts it in four fifths of the time of the streaming engine."""
+    return keys.collect().to_series().sort(nulls_last=True)
 
 
 def blocks_of(firsts: pl.LazyFrame) -> pl.LazyFrame:

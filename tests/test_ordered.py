@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 import polars_rankeval as rk
 from polars_rankeval import ordered
 from polars_rankeval._typing import Ties
-from polars_rankeval.ranking import QueryCode, Rows
+from polars_rankeval.ranking import Rows
 from test_packed import MEASURES, SHAPES, some_null
 
 IN_ORDER = {
@@ -25,8 +25,8 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen: list[bool] = []
     original = ordered.in_order
 
-    def in_order(rows: Rows, keys: list[str], code: QueryCode) -> Rows | None:
-        result = original(rows, keys, code)
+    def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
+        result = original(rows, query)
         seen.append(result is not None)
         return result
 

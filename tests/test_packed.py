@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
 from polars_rankeval import packed
-from polars_rankeval.ranking import QueryCode, Rows
+from polars_rankeval.ranking import Rows
 
 MEASURES = ("AP", "RR", "nDCG@3", "P(rel=2)@2", "R@5", "NumRet", "NumRel", "Rprec", "Judged@3")
 
@@ -95,8 +95,8 @@ def packings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen: list[bool] = []
     original = packed.pack
 
-    def pack(rows: Rows, keys: list[str], code: QueryCode) -> Rows:
-        result = original(rows, keys, code)
+    def pack(rows: Rows, query: pl.Expr | None) -> Rows:
+        result = original(rows, query)
         seen.append(isinstance(result, packed.PackedRows))
         return result
 

@@ -10,6 +10,8 @@ import polars as pl
 Ties: TypeAlias = Literal["block", "expected", "best", "worst", "order", "doc"]
 NoRelevant: TypeAlias = Literal["zero", "null", "one", "error"]
 Gain: TypeAlias = Literal["linear", "exp2"]
+#: The rows are in memory: those of the whole table, or of one of several parts at a time.
+AtHand: TypeAlias = Literal["whole", "part"] | None
 
 TIES: tuple[Ties, ...] = get_args(Ties)
 NO_RELEVANT: tuple[NoRelevant, ...] = get_args(NoRelevant)

@@ -249,7 +249,7 @@ def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
     keys, query = task.columns.keys, task.columns.query
     if batch.select(pl.any_horizontal(pl.col(query).is_null().any())).item():
         _explain(batch, task)
-    batch = batch.with_columns(pl.struct(keys).rle_id().cast(pl.Int64).alias(RANKING))
+    batch = batch.with_columns(pl.struct(keys).rle_id().alias(RANKING))
     run = batch[RANKING]
     first = run.search_sorted(pl.int_range(cast("int", run[-1]) + 1, eager=True))
     runs = batch.select(pl.col(keys).gather(first)).with_columns(
@@ -278,7 +278,7 @@ def _contiguous(coded: Coded, task: Task) -> pl.DataFrame:
         try:
             # The engine for data in memory: less to set up for each batch.
             values = per_query_plan(
-                coded.batch.lazy(), dense, score, task.options, at_hand=True
+                coded.batch.lazy(), dense, score, task.options, at_hand="part"
             ).collect(engine="in-memory")
         except RankEvalError:
             _explain(coded.batch, task)
@@ -311,7 +311,7 @@ def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:
 def _plain(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
     """Evaluate rows that stand in any order."""
     return pl.concat(
-        per_query_plan(batch.lazy(), task.columns, score, task.options, at_hand=True)
+        per_query_plan(batch.lazy(), task.columns, score, task.options, at_hand="part")
         .with_columns(*([pl.lit(score).alias("score")] if len(task.columns.scores) > 1 else []))
         .select(list(task.schema))
         .collect(engine="in-memory")

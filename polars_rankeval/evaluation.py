@@ -9,6 +9,7 @@ import polars as pl
 from polars_rankeval._typing import (
     NO_RELEVANT,
     TIES,
+    AtHand,
     Evaluated,
     Frame,
     Names,
@@ -411,7 +412,7 @@ def _batched(
 
 def _per_score(table: Any, lazy: pl.LazyFrame, columns: Columns, options: Options) -> pl.LazyFrame:
     """The plan for each score column, one below the other."""
-    at_hand = isinstance(table, pl.DataFrame)
+    at_hand: AtHand = "whole" if isinstance(table, pl.DataFrame) else None
     plans = [per_query_plan(lazy, columns, s, options, at_hand=at_hand) for s in columns.scores]
     if len(plans) == 1:
         return plans[0]

@@ -29,12 +29,12 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
     """The same rows, if those that are retrieved are in order; `query` is the key of the query, from CODE, None if that does not tell."""
     if query is None:
         return None
-    first = rows.frame.head(_GLANCE)
-    if not _descending(rows, first.filter(rows.retrieved)):
+    first = rows.frame.head(_GLANCE).filter(rows.retrieved).select(_descending(rows))
+    if not first.collect(engine="in-memory").item():
         return None
-    whole = rows.frame.select(rows.retrieved.all()).collect().item()
-    frame = rows.frame if whole else rows.frame.filter(rows.retrieved).collect().lazy()
-    if not _descending(rows, frame):
+    whole = rows.now(rows.frame.select(rows.retrieved.all())).item()
+    frame = rows.frame if whole else rows.now(rows.frame.filter(rows.retrieved)).lazy()
+    if not rows.now(frame.select(_descending(rows))).item():
         return None
     rest = rows.frame.clear() if whole else rows.frame.filter(rows.retrieved.not_())
     index = pl.int_range(1, pl.len() + 1, dtype=pl.get_index_type())
@@ -43,7 +43,7 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
         pl.when(KEY).then(LO).forward_fill().alias(KEY),
         pl.when(pl.col(KEY).shift(-1, fill_value=True)).then(LO).backward_fill().alias(HI),
     )
-    placed = pl.concat([frame, positions], how="horizontal").collect().lazy()
+    placed = rows.now(pl.concat([frame, positions], how="horizontal")).lazy()
     return OrderedRows(**{**vars(rows), "frame": placed}, rest=rest, query=query)
 
 
@@ -51,16 +51,14 @@ def _new_query(rows: Rows) -> pl.Expr:
     return rows.code != rows.code.shift(1)
 
 
-def _descending(rows: Rows, frame: pl.LazyFrame) -> bool:
+def _descending(rows: Rows) -> pl.Expr:
     """Whether queries rise, and scores fall in each; a null or NaN is for the checks to refuse, and in no order."""
-    codes = frame.select(rows.code).collect().to_series()
-    if codes.has_nulls() or not codes.is_sorted():
-        return False
+    rises = rows.code >= rows.code.shift(1)
     falls = _new_query(rows) | (rows.score <= rows.score.shift(1))
-    ranks = falls.all()
+    ranks = (rises & falls).all() & rows.code.has_nulls().not_()
     if rows.score_dtype.is_float():
         ranks &= rows.score.is_nan().any().not_()
-    return bool(frame.select(ranks).collect().item())
+    return ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,19 +85,14 @@ class OrderedRows(Rows):
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         code = self.code.alias(CODE)
-        starts = (
-            self.frame.with_row_index(LO)
-            .filter(_new_query(self).fill_null(True))
-            .select(code, LO)
-            .collect()
+        starts = self.now(
+            self.frame.with_row_index(LO).filter(_new_query(self).fill_null(True)).select(code, LO)
         )
-        height: int = self.frame.select(pl.len()).collect().item()
+        height: int = self.now(self.frame.select(pl.len())).item()
         known = starts.select(CODE, sizes(starts[LO], height).alias(N))
         unanswered = self.rest.select(code, pl.lit(0, dtype=pl.Int64).alias(N)).unique()
-        known = (
-            pl.concat([known.lazy(), unanswered.join(known.lazy(), on=CODE, how="anti")])
-            .sort(CODE)
-            .collect()
+        known = self.now(
+            pl.concat([known.lazy(), unanswered.join(known.lazy(), on=CODE, how="anti")]).sort(CODE)
         )
         columns = [
             sizes(counted.search_sorted(known[CODE]), counted.len()).alias(relevant_name(level))
@@ -111,7 +104,7 @@ class OrderedRows(Rows):
     def _codes(self, level: Level) -> pl.Series:
         """The queries of the rows that count at a level, in order."""
         chosen = self.all().filter(counts(self.label, level)).select(self.code)
-        return chosen.collect().to_series().sort()
+        return self.now(chosen).to_series().sort()
 
     def placed(self, level: Level) -> pl.LazyFrame:
         return self.frame.filter(counts(self.label, level)).select(

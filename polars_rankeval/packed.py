@@ -9,85 +9,43 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from typing import Any
 
 import polars as pl
 
 from polars_rankeval.checks import CODE
+from polars_rankeval.layout import Layout, layouts
 from polars_rankeval.ranking import (
     COUNT,
     HI,
     KEY,
     LABEL,
     LO,
+    SCORE,
     SPAN,
     N,
     Rows,
     blocks_of,
-    code_bits,
-    descending_code,
     relevant_name,
     sizes,
-    sorted_now,
 )
 from polars_rankeval.terms import POOLED, Level
 
-PACKED = "rk:packed"
+PACKED, CHANGES = "rk:packed", "rk:changes"
 #: If fewer rows than one in so many count, looking each up beats making all the tie blocks.
 _FEW = 8
-#: Whole numbers up to here are compared with `rel` as Float64 does.
-_EXACT = 2**53
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the parts stand in the integer: the query in the high part, then the score, then the label."""
-
-    least_code: int
-    #: some rows are not retrieved: they come last in their query, by one more bit of the score
-    unretrieved: bool
-    score_bits: int
-    #: part 0 is a row without label, part 1 has the least label
-    least_label: int
-    label_bits: int
-    dtype: pl.DataType
+#: Rows that tell whether many scores are the same.
+_GLANCE = 4096
 
 
 def pack(rows: Rows, query: pl.Expr | None) -> Rows:
     """The same rows, packed if they fit; `query` is the key of the query, from CODE, None if that does not tell."""
-    dtype = rows.frame.select(rows.label).collect_schema().dtypes()[0]
-    if query is None or not (dtype.is_integer() or dtype.is_float()):
+    if query is None:
         return rows
-    whole = rows.label.cast(pl.Int64, strict=False)
-    unlike = whole.ne_missing(rows.label).any() if dtype != pl.Int64 else pl.lit(False)
-    seen: dict[str, Any] = (
-        rows.frame.select(
-            rows.code.min().alias("least_code"),
-            rows.code.max().alias("largest_code"),
-            whole.min().fill_null(0).alias("least_label"),
-            whole.max().fill_null(0).alias("largest_label"),
-            rows.retrieved.all().not_().alias("unretrieved"),
-            unlike.alias("unlike"),
-        )
-        .collect()
-        .row(0, named=True)
-    )
-    if seen["least_code"] is None or seen["unlike"]:
-        return rows
-    score_bits = code_bits(rows.score_dtype) + seen["unretrieved"]
-    label_bits = (seen["largest_label"] - seen["least_label"] + 1).bit_length()
-    bits = (seen["largest_code"] - seen["least_code"]).bit_length() + score_bits + label_bits
-    if bits > 127 or max(-seen["least_label"], seen["largest_label"]) > _EXACT:
-        return rows
-    layout = Layout(
-        seen["least_code"],
-        seen["unretrieved"],
-        score_bits,
-        seen["least_label"],
-        label_bits,
-        pl.Int64() if bits <= 63 else pl.Int128(),
-    )
-    return PackedRows(**vars(rows), query=query, layout=layout)
+    for layout in layouts(rows):
+        packed = PackedRows(**vars(rows), query=query, layout=layout)
+        if packed.tells_scores_apart():
+            return packed
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,32 +59,62 @@ class PackedRows(Rows):
 
     def key(self) -> pl.Expr:
         """The packed integer without its label: rows tie if it is the same."""
-        layout = self.layout
-        low = descending_code(self.score, self.score_dtype).cast(layout.dtype)
-        if layout.unretrieved:
-            low = low.fill_null(1 << (layout.score_bits - 1))
-        code = self.code.cast(layout.dtype) - layout.least_code
-        return ((code * (1 << layout.score_bits) + low) * (1 << layout.label_bits)).alias(KEY)
+        return self.layout.key(self.code, self._score()).alias(KEY)
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         code = code.cast(self.layout.dtype) - self.layout.least_code
-        return (code * (1 << self._below_query)).alias(KEY)
+        return (code * (1 << self.layout.below_query)).alias(KEY)
+
+    def score_code(self) -> pl.Expr:
+        return self._score() - pl.lit(self.layout.least_score, dtype=pl.UInt64)
+
+    def _score(self) -> pl.Expr:
+        return self.layout.score(self.score, self.score_dtype)
 
     def _score_part(self) -> pl.Expr:
         part = pl.col(KEY) // (1 << self.layout.label_bits)
-        return (part & ((1 << code_bits(self.score_dtype)) - 1)).cast(pl.UInt64)
+        return (part & ((1 << self.layout.score_bits) - 1)).cast(pl.UInt64)
+
+    def tells_scores_apart(self) -> bool:
+        """Whether rows with the same bits of a score have the same score."""
+        dropped = self.layout.dropped
+        if dropped == 0:
+            return True
+        first = self.frame.head(_GLANCE)
+        score = Rows.score_code(self)
+        left_out = score & ((1 << dropped) - 1)
+        # As in scores of 32 bits: nothing is left out.
+        same = (left_out.min() == left_out.max()).fill_null(value=True)
+        if (
+            first.select(same).collect(engine="in-memory").item()
+            and self.now(self.frame.select(same)).item()
+        ):
+            return True
+        # Where many rows tie it takes too long to see whether they should.
+        few = (
+            first.select(self._packed())
+            .sort(PACKED)
+            .select(self._ties(_changes()).mean() * _FEW < 1)
+        )
+        if not few.collect(engine="in-memory").item():
+            return False
+        _, ties = self._starts_and_ties
+        if ties == 0 or ties * _FEW > self._series.len():
+            return ties == 0
+        tied = self._sorted.filter(self._ties(_changes())).select(self._key_of_packed()).unique()
+        scores = self.frame.select(self.key(), score.alias(SCORE)).join(tied, on=KEY, how="semi")
+        unlike = scores.unique().select(pl.col(KEY).is_duplicated().any())
+        return not self.now(unlike).item()
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
+        first, _ = self._starts_and_ties
         starts = (
-            self._sorted.with_row_index(LO)
-            .filter(self._changed(self._below_query))
-            .select(self._code().alias(CODE), LO)
-            .collect()
+            self._series.gather(first).to_frame().select(self._code().alias(CODE), first.alias(LO))
         )
         least = starts.select(self.least_key(pl.col(CODE)))[KEY]
         span = n = sizes(starts[LO], self._series.len())
         if self.layout.unretrieved:
-            beyond = self._sorted.filter(self._is_retrieved().not_()).collect()[PACKED]
+            beyond = self.now(self._sorted.filter(self._is_retrieved().not_()))[PACKED]
             n = span - sizes(beyond.search_sorted(least), beyond.len())
         relevant = {level: self._counted(level)[KEY] for level in levels}
         return starts.lazy().select(
@@ -160,54 +148,64 @@ class PackedRows(Rows):
         )
 
     def _tie_blocks(self) -> pl.LazyFrame:
-        blocks = self._sorted.with_row_index(LO, offset=1).filter(
-            self._changed(self.layout.label_bits)
+        new = _changes() >= (1 << self.layout.label_bits)
+        return blocks_of(
+            self._sorted.with_row_index(LO, offset=1).filter(new.fill_null(value=True))
         )
-        return blocks_of(blocks)
 
     def _counted(self, level: Level) -> pl.DataFrame:
         """The rows that count at a level, retrieved or not, in order: PACKED, KEY and LABEL."""
         if level not in self._known:
-            layout = self.layout
-            part = pl.col(PACKED) & ((1 << layout.label_bits) - 1)
-            # The part of the label that is the first to count.
-            if level is None:
-                first = 2 - layout.least_label
-            else:
-                first = 1 if level == POOLED else ceil(level) - layout.least_label + 1
-            self._known[level] = (
-                self._sorted.filter(part >= min(max(first, 1), 1 << layout.label_bits))
-                .select(
-                    PACKED,
-                    (pl.col(PACKED) - part).alias(KEY),
-                    (part.cast(pl.Int64) + (layout.least_label - 1)).cast(pl.Float64).alias(LABEL),
+            part = self._label_part()
+            least = 1 if level is None else ceil(level)
+            first = (
+                int(self.layout.unlabelled) if level == POOLED else self.layout.first_part(least)
+            )
+            self._known[level] = self.now(
+                self._sorted.filter(part >= first).select(
+                    PACKED, self._key_of_packed(), self.layout.label_of(part).alias(LABEL)
                 )
-                .collect()
             )
         return self._known[level]
 
     @cached_property
     def _series(self) -> pl.Series:
-        label = (self.label.cast(pl.Int64) - (self.layout.least_label - 1)).fill_null(0)
-        packed = self.key() + label.cast(self.layout.dtype)
-        return sorted_now(self.frame.select(packed.alias(PACKED)))
+        return self.sorted_now(self.frame.select(self._packed()))
 
     @property
     def _sorted(self) -> pl.LazyFrame:
         return self._series.to_frame().lazy()
 
-    @property
-    def _below_query(self) -> int:
-        return self.layout.score_bits + self.layout.label_bits
+    @cached_property
+    def _starts_and_ties(self) -> tuple[pl.Series, int]:
+        """Where queries start among the sorted integers, and how many rows tie with the one before."""
+        rows = self.now(self._sorted.with_columns(_changes().alias(CHANGES)))
+        new = pl.col(CHANGES) >= (1 << self.layout.below_query)
+        starts = rows.select(pl.arg_where(new.fill_null(value=True))).to_series()
+        return starts, rows.select(self._ties(pl.col(CHANGES)).sum()).item()
 
-    def _changed(self, bits: int) -> pl.Expr:
-        """Whether the parts above so many bits differ from those of the row before."""
-        packed = pl.col(PACKED)
-        return ((packed ^ packed.shift(1)) >= (1 << bits)).fill_null(True)
+    def _ties(self, changes: pl.Expr) -> pl.Expr:
+        """Which retrieved rows tie with the one before."""
+        ties = (changes < (1 << self.layout.label_bits)).fill_null(value=False)
+        return ties & self._is_retrieved() if self.layout.unretrieved else ties
+
+    def _packed(self) -> pl.Expr:
+        return (self.key() + self.layout.label(self.label)).alias(PACKED)
+
+    def _label_part(self) -> pl.Expr:
+        return pl.col(PACKED) & ((1 << self.layout.label_bits) - 1)
+
+    def _key_of_packed(self) -> pl.Expr:
+        return (pl.col(PACKED) - self._label_part()).alias(KEY)
 
     def _is_retrieved(self, packed: str = PACKED) -> pl.Expr:
-        return pl.col(packed) & (1 << (self._below_query - 1)) == 0
+        return pl.col(packed) & (1 << (self.layout.below_query - 1)) == 0
 
     def _code(self, packed: str = PACKED) -> pl.Expr:
-        code = pl.col(packed) // (1 << self._below_query) + self.layout.least_code
+        code = pl.col(packed) // (1 << self.layout.below_query) + self.layout.least_code
         return code.cast(pl.Int64)
+
+
+def _changes() -> pl.Expr:
+    """The bits that differ from those of the row before, null for the first row."""
+    return pl.col(PACKED) ^ pl.col(PACKED).shift(1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from polars_rankeval import checks as ck
-from polars_rankeval._typing import NoRelevant, Ties
+from polars_rankeval._typing import AtHand, NoRelevant, Ties
 from polars_rankeval.checks import CODE
 from polars_rankeval.frame_terms import Ranked, weighted_blocks
 from polars_rankeval.measures.names import Measure
@@ -104,7 +104,7 @@ def per_query_plan(
     score: str,
     options: Options,
     *,
-    at_hand: bool = False,
+    at_hand: AtHand = None,
 ) -> pl.LazyFrame:
     """One row per query: the keys, a column per measure and, if weights are asked for, the weight of the query.
 
@@ -122,7 +122,7 @@ def rank_table(
     options: Options,
     formulas: Formulas,
     *,
-    at_hand: bool = False,
+    at_hand: AtHand = None,
 ) -> Ranking:
     """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`."""
     table = columns.keyed(table)

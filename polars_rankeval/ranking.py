@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import polars as pl
 
-from polars_rankeval._typing import Ties
+from polars_rankeval._typing import AtHand, Ties
 from polars_rankeval.checks import CODE
 from polars_rankeval.terms import Level, counts
 
@@ -68,18 +68,26 @@ def normalise(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     return pl.when(score == 0).then(zero).otherwise(score).alias(score.meta.output_name())
 
 
-def descending_code(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """An unsigned integer, of 64 bits for `_WIDE` and else of 32, that falls as the score rises and is equal only for equal scores."""
+def float_bits(score: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """The bits of a float as an integer that has its sign."""
     if dtype == pl.Float64:
-        bits = score.reinterpret(dtype=pl.Int64)
-        # Negative floats already rise as integers when they fall; the others are turned around. One less for the former makes the code
-        # of -0.0, the first of them, that of 0.0, the last of the others.
-        code = pl.when(bits < 0).then(bits - 1).otherwise(bits ^ _INT64_MAX)
-        return code.reinterpret(dtype=pl.UInt64)
+        return score.reinterpret(dtype=pl.Int64)
+    return score.cast(pl.Float32).reinterpret(dtype=pl.Int32)
+
+
+def descending_code(score: pl.Expr, dtype: pl.DataType, *, positive: bool = False) -> pl.Expr:
+    """An unsigned integer, of 64 bits for `_WIDE` and else of 32, that falls as the score rises and is equal only for equal scores.
+
+    `positive` says that no score has a sign.
+    """
     if dtype.is_float():
-        bits = score.cast(pl.Float32).reinterpret(dtype=pl.Int32)
-        code = pl.when(bits < 0).then(bits - 1).otherwise(bits ^ (2**31 - 1))
-        return code.reinterpret(dtype=pl.UInt32)
+        bits, wide = float_bits(score, dtype), dtype == pl.Float64
+        code = bits ^ (_INT64_MAX if wide else 2**31 - 1)
+        if not positive:
+            # Negative floats already rise as integers when they fall; the others are turned around. One less for the former makes the code
+            # of -0.0, the first of them, that of 0.0, the last of the others.
+            code = pl.when(bits < 0).then(bits - 1).otherwise(code)
+        return code.reinterpret(dtype=pl.UInt64 if wide else pl.UInt32)
     if dtype == pl.Int64:
         return (score ^ _INT64_MAX).reinterpret(dtype=pl.UInt64)
     if dtype == pl.UInt64:
@@ -128,7 +136,7 @@ class Rows:
     #: of the row, where a row is not one row
     weight: pl.Expr | None = None
     #: the rows are in memory, and may be worked on while the plan is made
-    at_hand: bool = False
+    at_hand: AtHand = None
 
     def of(self, frame: pl.LazyFrame) -> Rows:
         """Other rows of the same columns."""
@@ -152,13 +160,17 @@ class Rows:
         # Most rows have a score that is not that of a block, in whatever query, and need no key.
         return self.frame.join(
             blocks.select(self._score_part().alias(SCORE)),
-            left_on=descending_code(self.score, self.score_dtype).cast(pl.UInt64),
+            left_on=self.score_code(),
             right_on=SCORE,
             how="semi",
         )
 
+    def score_code(self) -> pl.Expr:
+        """The `descending_code` of the score."""
+        return descending_code(self.score, self.score_dtype).cast(pl.UInt64)
+
     def _score_part(self) -> pl.Expr:
-        """The `descending_code` that a KEY holds."""
+        """The `score_code` that a KEY holds."""
         part: pl.Expr = pl.col(KEY) & ((1 << code_bits(self.score_dtype)) - 1)
         return part.cast(pl.UInt64)
 
@@ -199,11 +211,22 @@ class Rows:
             .join_asof(self._tie_blocks(), on=KEY)
         )
 
+    def now(self, plan: pl.LazyFrame) -> pl.DataFrame:
+        """The rows of a plan over rows in memory."""
+        # The streaming engine takes longer to start, and then has all threads.
+        return plan.collect(engine="auto" if self.at_hand == "whole" else "in-memory")
+
+    def sorted_now(self, keys: pl.LazyFrame) -> pl.Series:
+        """The lone column of rows in memory, in order: their engine sorts it in four fifths of the time of the streaming engine."""
+        # Several threads sort integers of 64 bits sooner than one, and use twice its time: not where another part can have them.
+        column = keys.collect().to_series()
+        return column.sort(nulls_last=True, multithreaded=self.at_hand == "whole")
+
     def _tie_blocks(self) -> pl.LazyFrame:
         """The distinct keys in order, with LO and HI."""
         key, keys = pl.col(KEY), self.frame.select(self.key())
         if self.at_hand:
-            keys = sorted_now(keys).to_frame().lazy()
+            keys = self.sorted_now(keys).to_frame().lazy()
         else:
             keys = keys.sort(KEY, nulls_last=True)
         return blocks_of(
@@ -211,11 +234,6 @@ class Rows:
                 key.is_not_null() & key.ne_missing(key.shift(1))
             )
         )
-
-
-def sorted_now(keys: pl.LazyFrame) -> pl.Series:
-    """The lone column of rows in memory, in order: their engine sorts it in four fifths of the time of the streaming engine."""
-    return keys.collect().to_series().sort(nulls_last=True)
 
 
 def blocks_of(firsts: pl.LazyFrame) -> pl.LazyFrame:

@@ -229,7 +229,7 @@ class _Evaluation:
             texts = _relevance_strings(table, line, judged_only=self._options.judged)
             topics = topics.join(texts, on=TOPIC, how="left")
         ranking = rank_table(
-            table.lazy(), self._columns, "score", self._asked, self._formulas, at_hand=True
+            table.lazy(), self._columns, "score", self._asked, self._formulas, at_hand="part"
         )
         return _Part(topics, ranking.collected())
 

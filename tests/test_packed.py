@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date, timedelta
+from typing import TypeAlias
 
 import polars as pl
 import pytest
@@ -30,6 +31,11 @@ def frame(rows: int = 300, queries: int = 20, relevant: float = 0.5, seed: int =
     )
 
 
+def full(shift: float) -> pl.Expr:
+    """Scores from 0 to 1, no two the same, which need all bits of a float."""
+    return (pl.col("n") * 0.618033988749895 + shift) % 1
+
+
 def some_null(column: str) -> pl.Expr:
     return pl.when(pl.col("n") % 7 != 3).then(column).alias(column)
 
@@ -38,6 +44,28 @@ SHAPES = {
     "few relevant": (frame(relevant=0.03), True),
     "many relevant": (frame(relevant=0.7), True),
     "float32": (frame().with_columns(pl.col("score").cast(pl.Float32)), True),
+    "scores of all bits": (frame().with_columns(score=full(0.3)), True),
+    "scores of all bits and both signs": (frame().with_columns(score=full(0.3) - 0.5), True),
+    "scores of all bits, some the same": (
+        frame().with_columns(score=pl.when(pl.col("n") % 50 > 1).then(full(0.3)).otherwise(0.1)),
+        True,
+    ),
+    "scores of all bits, many the same": (frame().with_columns(score=pl.col("score") / 7 + 1 / 3), True),
+    "scores that differ in their last bits": (
+        frame().with_columns(score=(1 + pl.col("score").rank("dense") * 2**-52) * (pl.col("n") % 3 - 1)),
+        True,
+    ),
+    "a few scores that differ in their last bits": (
+        frame(600).with_columns(
+            score=pl.when(pl.col("n") < 4).then(1 + pl.col("n") * 2**-52).otherwise(full(0.3)),
+            query_id=pl.when(pl.col("n") < 4).then(0).otherwise("query_id"),
+        ),
+        True,
+    ),
+    "zeros of both signs": (
+        frame().with_columns(score=pl.when(pl.col("n") % 3 == 0).then(-0.0).otherwise(full(0.3) * (pl.col("n") % 2))),
+        True,
+    ),
     "integer scores": (frame().with_columns((pl.col("score") * 2).cast(pl.Int16)), True),
     "wide integer scores": (
         frame().with_columns(pl.col("score").cast(pl.Int64) * 2**60 + 2**59),
@@ -88,16 +116,18 @@ SHAPES = {
     "no label at all": (frame().with_columns(label=pl.lit(None, dtype=pl.Int8)), True),
 }  # fmt: skip
 
+Packings: TypeAlias = list[pl.DataType | None]
+
 
 @pytest.fixture
-def packings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each table was packed."""
-    seen: list[bool] = []
+def packings(monkeypatch: pytest.MonkeyPatch) -> Packings:
+    """The integer that each table was packed into, None if it was not."""
+    seen: Packings = []
     original = packed.pack
 
     def pack(rows: Rows, query: pl.Expr | None) -> Rows:
         result = original(rows, query)
-        seen.append(isinstance(result, packed.PackedRows))
+        seen.append(result.layout.dtype if isinstance(result, packed.PackedRows) else None)
         return result
 
     monkeypatch.setattr(packed, "pack", pack)
@@ -107,39 +137,60 @@ def packings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 @pytest.mark.parametrize("ties", ["block", "expected", "best", "worst", "order"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_packed_or_not_the_numbers_are_the_same(
-    shape: str, ties: rk._typing.Ties, packings: list[bool]
+    shape: str, ties: rk._typing.Ties, packings: Packings
 ) -> None:
     table, fits = SHAPES[shape]
     got = rk.per_query(table, *MEASURES, ties=ties)
-    assert packings == [fits]
+    assert [p is not None for p in packings] == [fits]
     assert_frame_equal(
         got, rk.per_query(table.lazy(), *MEASURES, ties=ties).collect(), abs_tol=1e-12
     )
-    assert packings == [fits], "a lazy plan looks at nothing before it runs"
+    assert [p is not None for p in packings] == [fits], (
+        "a lazy plan looks at nothing before it runs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ("float32", pl.Int64),
+        ("integer scores", pl.Int64),
+        ("scores of all bits", pl.Int64),
+        ("scores of all bits, some the same", pl.Int64),
+        ("scores of all bits, many the same", pl.Int128),
+        ("scores that differ in their last bits", pl.Int128),
+        ("a few scores that differ in their last bits", pl.Int128),
+    ],
+)
+def test_the_last_bits_of_scores_are_left_out_only_if_that_changes_no_tie(
+    shape: str, dtype: type[pl.DataType], packings: Packings
+) -> None:
+    rk.per_query(SHAPES[shape][0], *MEASURES)
+    assert packings == [dtype]
 
 
 @pytest.mark.parametrize("shape", ["unretrieved rows", "unjudged rows", "negative labels"])
-def test_judged_only_leaves_rows_out(shape: str, packings: list[bool]) -> None:
+def test_judged_only_leaves_rows_out(shape: str, packings: Packings) -> None:
     table, _ = SHAPES[shape]
     got = rk.per_query(table, *MEASURES, judged_only=True)
-    assert packings == [True]
+    assert None not in packings
     expected = rk.per_query(table.lazy(), *MEASURES, judged_only=True).collect()
     assert_frame_equal(got, expected, abs_tol=1e-12)
 
 
-def test_one_ranking_is_packed(packings: list[bool]) -> None:
+def test_one_ranking_is_packed(packings: Packings) -> None:
     table, _ = SHAPES["unretrieved rows"]
     got = rk.per_query(table, *MEASURES, query=None)
-    assert packings == [True]
+    assert None not in packings
     assert_frame_equal(
         got, rk.per_query(table.lazy(), *MEASURES, query=None).collect(), abs_tol=1e-12
     )
 
 
-def test_documents_break_ties_of_packed_rows(packings: list[bool]) -> None:
+def test_documents_break_ties_of_packed_rows(packings: Packings) -> None:
     table = frame().with_columns(doc_id=pl.format("d{}", pl.col("n") * 17 % 300))
     got = rk.per_query(table, *MEASURES, ties="doc")
-    assert packings == [True]
+    assert None not in packings
     assert_frame_equal(
         got, rk.per_query(table.lazy(), *MEASURES, ties="doc").collect(), abs_tol=1e-12
     )

@@ -22,8 +22,8 @@ from polars_rankeval.progress import rows_known, shown
 from polars_rankeval.ranking import query_code
 from polars_rankeval.table import Columns
 
-#: Large enough that a plan costs little beside its rows, small enough for half a gigabyte.
-BATCH_ROWS = 1_000_000
+#: Large enough that a plan costs little beside its rows, small enough for six tenths of a gigabyte on two cores.
+BATCH_ROWS = 2_000_000
 
 #: Batches worked on at a time.
 WORKERS = min(4, pl.thread_pool_size())
@@ -141,12 +141,14 @@ def evaluated(
     batches: Iterable[pl.DataFrame], task: Task, *, contiguous: bool = True, workers: int = WORKERS
 ) -> Iterator[pl.DataFrame]:
     """One row per query, batch by batch in their order; a few batches are worked on at a time."""
-    if contiguous:
-        seen = Seen()
-        ready = (_coded(batch, task, seen) for batch in whole_queries(batches, task.columns.query))
-        yield from ahead(lambda coded: _contiguous(coded, task), ready, workers)
-    else:
+    if not contiguous:
         yield from ahead(lambda batch: in_order(_plain(batch, task), task), batches, workers)
+        return
+    seen = Seen()
+    whole = whole_queries(batches, task.columns.query)
+    for rows in ahead(lambda batch: _contiguous(batch, task), whole, workers):
+        _refuse_again(rows, task.columns, seen)
+        yield rows
 
 
 def ahead(function: Callable[[T], U], values: Iterable[T], workers: int = WORKERS) -> Iterator[U]:
@@ -177,15 +179,14 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: list[str]) -> Iterator[
         if held:
             joint = pl.concat([held[-1].tail(1), frame.head(1)]).select(query)
             if joint.n_unique() == 2 and start == 0:
-                yield pl.concat(held, rechunk=True)
+                yield pl.concat(held)
                 held = []
         if start > 0:
-            # In one chunk: plans on several take a fifth longer.
-            yield pl.concat([*held, frame.head(start)], rechunk=True)
+            yield pl.concat([*held, frame.head(start)])
             held = []
         held.append(frame.slice(start))
     if held:
-        yield pl.concat(held, rechunk=True)
+        yield pl.concat(held)
 
 
 def _last_start(frame: pl.DataFrame, query: list[str]) -> int:
@@ -233,23 +234,50 @@ def _changes(columns: list[str]) -> pl.Expr:
     return (pl.int_range(pl.len()) == 0) | differs
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A batch with the number of the ranking of each row, and the keys of the rankings in order of appearance."""
+def _contiguous(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
+    """Evaluate a batch, whose rankings come out in the order in which they stand."""
+    scores = task.columns.scores
+    rankings = None
+    columns = task.columns
+    if _rises(batch, columns.keys):
+        batch = batch.with_columns(pl.col(columns.keys).set_sorted())
+    else:
+        batch, rankings = _numbered(batch, task)
+        columns = replace(columns, query=[RANKING], by=[])
+    try:
+        results = [_values(batch, columns, score, task).sort(columns.keys) for score in scores]
+    except RankEvalError:
+        _explain(batch, task)
+        raise
+    if rankings is not None:
+        results = [rankings.hstack(values.drop(RANKING)) for values in results]
+    if len(scores) > 1:
+        place = pl.int_range(pl.len()).alias(RANKING)
+        named = (
+            values.with_columns(place, pl.lit(score).alias("score"))
+            for score, values in zip(scores, results, strict=True)
+        )
+        results = [pl.concat(named).sort(RANKING, "score")]
+    return results[0].select(list(task.schema))
 
-    batch: pl.DataFrame
-    rankings: pl.DataFrame
+
+def _rises(batch: pl.DataFrame, keys: list[str]) -> bool:
+    """Whether the keys of a batch can be its codes as they are."""
+    key = batch[keys[0]]
+    integer = query_code(batch.schema, keys).value is not None and key.dtype != pl.UInt64
+    return integer and not key.has_nulls() and key.is_sorted()
 
 
-def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
-    """Number the rankings of a batch, which its order does for nothing, and refuse those seen before.
+def _numbered(batch: pl.DataFrame, task: Task) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The batch with the number of the ranking of each row, which its order gives for nothing, and the keys of the rankings.
 
     Inside a query the rows of its groups may be mixed: then a ranking has several runs of rows.
     """
     keys, query = task.columns.keys, task.columns.query
     if batch.select(pl.any_horizontal(pl.col(query).is_null().any())).item():
         _explain(batch, task)
-    batch = batch.with_columns(pl.struct(keys).rle_id().alias(RANKING))
+    # In one chunk, as the numbers are: columns cut in other places are copied again and again.
+    batch = batch.rechunk().with_columns(pl.struct(keys).rle_id().alias(RANKING))
     run = batch[RANKING]
     first = run.search_sorted(pl.int_range(cast("int", run[-1]) + 1, eager=True))
     runs = batch.select(pl.col(keys).gather(first)).with_columns(
@@ -259,44 +287,27 @@ def _coded(batch: pl.DataFrame, task: Task, seen: Seen) -> Coded:
     if keys != query:
         rankings = runs.unique([STRETCH, *keys], keep="first", maintain_order=True)
     if rankings.height < runs.height:
-        numbered = rankings.with_row_index(RANKING).cast({RANKING: pl.Int64})
+        numbered = rankings.with_row_index(RANKING)
         of_run = runs.join(
             numbered, on=[STRETCH, *keys], how="left", nulls_equal=True, maintain_order="left"
         )[RANKING]
-        batch = batch.with_columns(of_run.gather(batch[RANKING]))
-    _refuse_again(rankings, task.columns, seen)
-    return Coded(batch, rankings.select(keys))
+        batch = batch.with_columns(of_run.gather(run))
+    return batch, rankings.select(keys)
 
 
-def _contiguous(coded: Coded, task: Task) -> pl.DataFrame:
-    """Evaluate one batch under the numbers of its rankings: dense codes, with narrow sort keys."""
-    columns, rankings = task.columns, coded.rankings
-    dense = replace(columns, query=[RANKING], by=[])
-    several = len(columns.scores) > 1
-    results = []
-    for score in columns.scores:
-        try:
-            # The engine for data in memory: less to set up for each batch.
-            values = per_query_plan(
-                coded.batch.lazy(), dense, score, task.options, at_hand="part"
-            ).collect(engine="in-memory")
-        except RankEvalError:
-            _explain(coded.batch, task)
-            raise
-        rows = rankings.hstack(values.sort(RANKING).drop(RANKING))
-        results.append(rows.with_columns(pl.lit(score).alias("score")) if several else rows)
-    if not several:
-        return results[0].select(list(task.schema))
-    place = pl.int_range(pl.len()).alias(RANKING)
-    rows = pl.concat(rows.with_columns(place) for rows in results)
-    return rows.sort(RANKING, "score").select(list(task.schema))
+def _values(batch: pl.DataFrame, columns: Columns, score: str, task: Task) -> pl.DataFrame:
+    plan = per_query_plan(batch.lazy(), columns, score, task.options, at_hand="part")
+    # The engine for data in memory: less to set up for each batch.
+    return plan.collect(engine="in-memory")
 
 
-def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:
+def _refuse_again(rows: pl.DataFrame, columns: Columns, seen: Seen) -> None:
     """Refuse a query that comes back after another one."""
     keys = columns.keys
-    codes = rankings.select(query_code(rankings.schema, keys).expr.alias(SEEN))[SEEN]
-    again = rankings.filter(seen.has(codes) | (codes.is_first_distinct().not_()))
+    if len(columns.scores) > 1:
+        rows = rows.filter(pl.col("score") == columns.scores[0])
+    codes = rows.select(query_code(rows.schema, keys).expr.alias(SEEN))[SEEN]
+    again = rows.filter(seen.has(codes) | (codes.is_first_distinct().not_()))
     if again.height:
         msg = (
             f"the table is not contiguous: {plural(again.select(keys).n_unique(), 'query', 'queries')} of column "
@@ -310,11 +321,11 @@ def _refuse_again(rankings: pl.DataFrame, columns: Columns, seen: Seen) -> None:
 
 def _plain(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
     """Evaluate rows that stand in any order."""
+    several = len(task.columns.scores) > 1
     return pl.concat(
-        per_query_plan(batch.lazy(), task.columns, score, task.options, at_hand="part")
-        .with_columns(*([pl.lit(score).alias("score")] if len(task.columns.scores) > 1 else []))
+        _values(batch, task.columns, score, task)
+        .with_columns(*([pl.lit(score).alias("score")] if several else []))
         .select(list(task.schema))
-        .collect(engine="in-memory")
         for score in task.columns.scores
     )
 

@@ -11,6 +11,8 @@ from polars_rankeval.ranking import Rows, descending_code, float_bits
 
 #: Whole numbers up to here are compared with `rel` as Float64 does.
 _EXACT = 2**53
+#: The bits of infinity, and the largest integer, of as many bits as a float.
+_INFINITY = {64: (0x7FF << 52, 2**63 - 1), 32: (0xFF << 23, 2**31 - 1)}
 #: Bits of a score that may be left out at first: scores that are not the same differ in the others, nearly always.
 _MOST_DROPPED = 16
 
@@ -83,16 +85,20 @@ def layouts(rows: Rows) -> list[Layout]:
     if not (dtype.is_integer() or dtype.is_float()):
         return []
     seen = _seen(rows, dtype)
-    if seen["least_code"] is None or seen["unlike"] or seen["nan"]:
+    if seen["least_code"] is None or seen["unlike"]:
         return []
     if max(-seen["least_label"], seen["largest_label"]) > _EXACT:
         return []
+    codes = _score_codes(rows)
+    if codes is None:
+        return []
+    least_score, largest_score, positive = codes
     code_bits = (seen["largest_code"] - seen["least_code"]).bit_length()
     label_bits = (seen["largest_label"] - seen["least_label"] + seen["unlabelled"]).bit_length()
 
     def score_bits(dropped: int) -> int:
-        span = (seen["largest_score"] >> dropped) - (seen["least_score"] >> dropped)
-        return int(span).bit_length() + int(seen["unretrieved"])
+        span = (largest_score >> dropped) - (least_score >> dropped)
+        return span.bit_length() + int(seen["unretrieved"])
 
     fitting: list[Layout] = []
     for wide, bits, most in ((pl.Int64(), 62, _MOST_DROPPED), (pl.Int128(), 126, 0)):
@@ -101,14 +107,14 @@ def layouts(rows: Rows) -> list[Layout]:
                 layout = Layout(
                     wide,
                     least_code=seen["least_code"],
-                    least_score=seen["least_score"] >> dropped,
+                    least_score=least_score >> dropped,
                     least_label=seen["least_label"],
                     score_bits=score_bits(dropped),
                     label_bits=label_bits,
                     dropped=dropped,
                     unretrieved=seen["unretrieved"],
                     unlabelled=seen["unlabelled"],
-                    positive=seen["positive"],
+                    positive=positive,
                 )
                 if dropped == 0:
                     return [*fitting, layout]
@@ -118,29 +124,44 @@ def layouts(rows: Rows) -> list[Layout]:
 
 
 def _seen(rows: Rows, label_dtype: pl.DataType) -> dict[str, Any]:
-    """The ranges of codes, scores and labels."""
-    label, score, dtype = rows.label, rows.score, rows.score_dtype
-    whole, no = label, pl.lit(False)
-    unlike = signed = nan = no
+    """The ranges of codes and labels."""
+    label = whole = rows.label
+    unlike = pl.lit(False)
     if not label_dtype.is_integer() or label_dtype in (pl.UInt64, pl.Int128, pl.UInt128):
         whole = label.cast(pl.Int64, strict=False)
         unlike = whole.ne_missing(label).any()
-    if dtype.is_float():
-        nan = score.is_nan().any()
-        signed = float_bits(score, dtype).min() < 0
     seen: dict[str, Any] = rows.now(
         rows.frame.select(
             rows.code.min().alias("least_code"),
             rows.code.max().alias("largest_code"),
             whole.min().cast(pl.Int64).fill_null(0).alias("least_label"),
             whole.max().cast(pl.Int64).fill_null(0).alias("largest_label"),
-            descending_code(score.max(), dtype).fill_null(0).alias("least_score"),
-            descending_code(score.min(), dtype).fill_null(0).alias("largest_score"),
             rows.retrieved.all().not_().alias("unretrieved"),
             label.has_nulls().alias("unlabelled"),
-            signed.fill_null(value=False).not_().alias("positive"),
             unlike.alias("unlike"),
-            nan.alias("nan"),
         )
     ).row(0, named=True)
     return seen
+
+
+def _score_codes(rows: Rows) -> tuple[int, int, bool] | None:
+    """The least and the largest `descending_code`, and whether no score has a sign; None if one is not a number."""
+    score, dtype = rows.score, rows.score_dtype
+    nan = pl.lit(False)
+    if dtype.is_float():
+        bits = float_bits(score, dtype)
+        least, largest = rows.now(
+            rows.frame.select(bits.min().alias("least"), bits.max().alias("largest"))
+        ).row(0)
+        if least is not None and least >= 0:
+            # In the order of their bits: infinity, then what is not a number, last.
+            infinity, top = _INFINITY[64 if dtype == pl.Float64 else 32]
+            return None if largest > infinity else (top - largest, top - least, True)
+        nan = score.is_nan().any()
+    codes = rows.frame.select(
+        descending_code(score.max(), dtype).fill_null(0).alias("least"),
+        descending_code(score.min(), dtype).fill_null(0).alias("largest"),
+        nan.alias("nan"),
+    )
+    least, largest, unordered = rows.now(codes).row(0)
+    return None if unordered else (least, largest, False)

@@ -117,7 +117,8 @@ def _stretches(run: str | bytes, size: int) -> Iterator[bytes | pl.DataFrame]:
             if not file.read(4).startswith(_STARTS):
                 yield from _cut(file, size)
                 return
-    yield from whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
+    frames = whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
+    yield from (frame.rechunk() for frame in frames)
 
 
 def _cut(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ def per_query(
         The rows of each query stand together: evaluate batch by batch, in constant memory (and eight bytes a query). The groups of `by` may be
         mixed inside a query, or stand one after the other.
     batch_rows
-        Rows of a batch of a contiguous table, a million unless given. A larger query is a larger batch.
+        Rows of a batch of a contiguous table, two million unless given. A larger query is a larger batch.
     progress
         Show the rows done of a contiguous table, on stderr if it is a terminal, or in a notebook. Needs tqdm.
 

@@ -157,10 +157,10 @@ class PackedRows(Rows):
         """The rows that count at a level, retrieved or not, in order: PACKED, KEY and LABEL."""
         if level not in self._known:
             part = self._label_part()
-            least = 1 if level is None else ceil(level)
-            first = (
-                int(self.layout.unlabelled) if level == POOLED else self.layout.first_part(least)
-            )
+            if level == POOLED:
+                first = int(self.layout.unlabelled)
+            else:
+                first = self.layout.first_part(1 if level is None else ceil(level))
             self._known[level] = self.now(
                 self._sorted.filter(part >= first).select(
                     PACKED, self._key_of_packed(), self.layout.label_of(part).alias(LABEL)

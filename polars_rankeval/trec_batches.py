@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypeVar
 
@@ -48,6 +49,8 @@ _QRELS: dict[str, type[pl.DataType]] = {
 }
 #: What ends a field or a line besides one blank and a line feed, or may not stand in one.
 _ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
+#: Bytes that nearly always tell that lines are not regular.
+_GLANCE = 2**12
 #: Bytes from which on a look at all of them pays.
 _LONG = 2**20
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
@@ -62,34 +65,60 @@ class _IrregularError(Exception):
     """Lines that are not all six fields with one blank between them."""
 
 
-def parts(run: str | bytes, function: Work[T], size: int = PART_BYTES) -> Iterator[T]:
-    """Apply a function to each part of a run; parts hold topics whole, and a few are worked on at a time.
+@dataclass
+class Run:
+    """The text or the file of a run, read in parts or whole."""
 
-    A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
-    by `whole`.
-    """
+    source: str | bytes
+    part_bytes: int = PART_BYTES
+    #: all that was read are lines of six fields: no comment was skipped
+    regular: bool = True
 
-    def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
-        number, stretch = numbered
-        rows = stretch if isinstance(stretch, pl.DataFrame) else _rows(stretch, run)
-        topics = topics_of(rows)
-        if topics["query_id"].n_unique() < topics.height:
-            raise ScatteredError
-        return topics["query_id"].to_list(), function(number, rows, topics)
+    def parts(self, function: Work[T]) -> Iterator[T]:
+        """Apply a function to each part of the run; parts hold topics whole, and a few are worked on at a time.
 
-    seen: set[str] = set()
-    # One more than can run: results are taken in order, and a core should not wait for that.
-    for topics, result in ahead(work, enumerate(_stretches(run, size)), WORKERS + 1):
-        if not seen.isdisjoint(topics):
-            raise ScatteredError
-        seen.update(topics)
-        if topics:
-            yield result
+        A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
+        `whole`.
+        """
 
+        def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
+            number, stretch = numbered
+            rows = self._rows(stretch)
+            topics = topics_of(rows)
+            if topics["query_id"].n_unique() < topics.height:
+                raise ScatteredError
+            return topics["query_id"].to_list(), function(number, rows, topics)
 
-def whole(run: str | bytes) -> pl.DataFrame:
-    """All rows of a run, its topics together."""
-    return scan_run(run).collect().sort("query_id", maintain_order=True)
+        seen: set[str] = set()
+        stretches = enumerate(_stretches(self.source, self.part_bytes))
+        # One more than can run: results are taken in order, and a core should not wait for that.
+        for topics, result in ahead(work, stretches, WORKERS + 1):
+            if not seen.isdisjoint(topics):
+                raise ScatteredError
+            seen.update(topics)
+            if topics:
+                yield result
+
+    def whole(self) -> pl.DataFrame:
+        """All rows, topics together."""
+        self.regular = False
+        return scan_run(self.source).collect().sort("query_id", maintain_order=True)
+
+    def _rows(self, stretch: bytes | pl.DataFrame) -> pl.DataFrame:
+        """The rows of a stretch; errors of the run itself know file and line."""
+        if isinstance(stretch, bytes):
+            try:
+                return _regular(stretch, _RUN)
+            except _IrregularError:
+                pass
+        self.regular = False
+        if isinstance(stretch, pl.DataFrame):
+            return stretch
+        try:
+            return scan_run(stretch).collect()
+        except (RankEvalError, pl.exceptions.PolarsError):
+            scan_run(self.source).select(pl.col("score").count()).collect()
+            raise
 
 
 def topics_of(rows: pl.DataFrame) -> pl.DataFrame:
@@ -161,24 +190,11 @@ def _border(file: BinaryIO, start: int, stop: int) -> int | None:
         window *= 8
 
 
-def _rows(text: bytes, run: str | bytes) -> pl.DataFrame:
-    """The rows of a stretch of a run, whose own errors know file and line."""
-    try:
-        return _regular(text, _RUN)
-    except _IrregularError:
-        pass
-    try:
-        return scan_run(text).collect()
-    except (RankEvalError, pl.exceptions.PolarsError):
-        scan_run(run).select(pl.col("score").count()).collect()
-        raise
-
-
 def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
     long = len(text) > _LONG
-    regular = _even(text, len(fields)) if long else not any(byte in text for byte in _ODD)
-    if not regular or not _plain(text):
+    first = text[:_GLANCE] if long else text
+    if any(byte in first for byte in _ODD) or not _plain(text):
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
@@ -192,6 +208,9 @@ def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     if any(column.null_count() for column in rows) or (
         "score" in wanted and rows["score"].is_nan().any()
     ):
+        raise _IrregularError
+    # Last, since the first part of a long run is read while the judgements are, and both need pyarrow.
+    if long and not _even(text, len(fields)):
         raise _IrregularError
     return rows.select(wanted).rechunk()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,12 +22,11 @@ from polars_rankeval.table import Columns
 from polars_rankeval.trec import last_tag
 from polars_rankeval.trec_batches import (
     TOPIC,
+    Run,
     ScatteredError,
     judged_part,
     judgements,
-    parts,
     topics_of,
-    whole,
 )
 from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
@@ -141,19 +141,21 @@ def _positive(text: str) -> int:
 def _output(options: argparse.Namespace) -> list[str]:
     """The lines to print."""
     lines = _lines(options)
-    run = sys.stdin.buffer.read() if options.run == "-" else options.run
-    judged = _judgements(options.qrels)
-    evaluation = _Evaluation(judged, lines, options)
-    try:
-        found = list(parts(run, evaluation.part))
-    except ScatteredError:
-        rows = whole(run)
-        found = [evaluation.part(0, rows, topics_of(rows))]
+    run = Run(sys.stdin.buffer.read() if options.run == "-" else options.run)
+    with ThreadPoolExecutor(1) as beside:
+        # While the first parts of the run are read.
+        judged = beside.submit(_judgements, options.qrels)
+        evaluation = _Evaluation(lambda: judged.result().lists, lines, options)
+        try:
+            found = list(run.parts(evaluation.part))
+        except ScatteredError:
+            rows = run.whole()
+            found = [evaluation.part(0, rows, topics_of(rows))]
     values = evaluation.values([part for part in found if part is not None])
     if values is None:
         msg = f"no topic of {options.run} is judged in {options.qrels}"
         raise RankEvalError(msg)
-    missing = judged.join(values, on="query_id", how="anti")
+    missing = judged.result().table.join(values, on="query_id", how="anti")
     if missing.height and options.complete:
         values = pl.concat([values, _unanswered(missing, lines, options, values.schema)])
     elif missing.height:
@@ -162,13 +164,14 @@ def _output(options: argparse.Namespace) -> list[str]:
             f"rankeval trec: {count} of {options.qrels} not in the run; -c counts them as 0",
             file=sys.stderr,
         )
-    for source, name in ((options.qrels, options.qrels), (run, options.run)):
-        _tell_comments(source, name)
+    _tell_comments(options.qrels, options.qrels)
+    if not run.regular:
+        _tell_comments(run.source, options.run)
     values = values.sort("query_id")
     output = _topic_lines(values, [x for x in lines if x.per_topic]) if options.topics else []
     if options.summary:
         output += [
-            f"{line.name:<22}\tall\t{last_tag(run) if line.trec == 'runid' else _mean(values, line)}\n"
+            f"{line.name:<22}\tall\t{last_tag(run.source) if line.trec == 'runid' else _mean(values, line)}\n"
             for line in lines
             if line.trec != "relstring"
         ]
@@ -184,12 +187,20 @@ def _tell_comments(source: str | bytes, name: str) -> None:
             print(f"rankeval trec: {skipped} of {name} skipped", file=sys.stderr)
 
 
-def _judgements(qrels: str) -> pl.DataFrame:
-    """All judgements, each document once in a topic."""
+@dataclass(frozen=True)
+class _Judgements:
+    #: all of them, each document once in a topic
+    table: pl.DataFrame
+    #: a row for each topic, with lists of documents and labels: a part finds those of its topics by their names alone
+    lists: pl.DataFrame
+
+
+def _judgements(qrels: str) -> _Judgements:
     judged = judgements(qrels)
     schema = judged.collect_schema()
     columns = Columns(["query_id"], "doc_id", "label", [], [])
-    return guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
+    table = guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
+    return _Judgements(table, table.group_by("query_id").agg("doc_id", "label"))
 
 
 @dataclass(frozen=True)
@@ -205,10 +216,12 @@ class _Evaluation:
     """Parts of a run one by one, and then the values of all topics at once."""
 
     def __init__(
-        self, judged: pl.DataFrame, lines: list[Line], options: argparse.Namespace
+        self,
+        judged: Callable[[], pl.DataFrame],
+        lines: list[Line],
+        options: argparse.Namespace,
     ) -> None:
-        # A part finds the judgements of its topics by their names alone.
-        self._judged = judged.group_by("query_id").agg("doc_id", "label")
+        self._judged = judged
         self._options = options
         self._texts = [line for line in lines if line.trec == "relstring" and options.topics]
         measures = list(dict.fromkeys(x.measure for x in lines if x.measure is not None))
@@ -220,7 +233,7 @@ class _Evaluation:
         """Rank the rows of a part, if one of its topics is judged."""
         if self._options.v9:
             rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-        table, topics = judged_part(number, rows, topics, self._judged)
+        table, topics = judged_part(number, rows, topics, self._judged())
         if topics.is_empty():
             return None
         if self._options.depth is not None:

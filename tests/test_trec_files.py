@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
 from polars_rankeval import trec_batches
-from polars_rankeval.trec_batches import ScatteredError, judgements, parts, whole
+from polars_rankeval.trec_batches import Run, ScatteredError, judgements
 from polars_rankeval.trec_lines import ZLIB
 
 ENGINES = ["in-memory", "streaming"]
@@ -306,12 +306,12 @@ def test_parts_of_a_run_are_the_run(rows: list[tuple[str, ...]], tmp_path_factor
         wanted = rk.scan_run(path).collect()
     except rk.RankEvalError:
         with pytest.raises(rk.RankEvalError, match="line "):
-            list(parts(str(path), itself))
+            list(Run(str(path)).parts(itself))
         return
     try:
-        got = pl.concat(parts(str(path), itself, size=8))
+        got = pl.concat(Run(str(path), part_bytes=8).parts(itself))
     except ScatteredError:
-        got = whole(str(path))
+        got = Run(str(path)).whole()
         wanted = wanted.sort("query_id", maintain_order=True)
     assert_frame_equal(got, wanted)
 
@@ -323,10 +323,12 @@ def test_parts_are_cut_where_topics_start(size: int, tmp_path: Path) -> None:
     lines += ["# q2", "", *(f"q2\tQ0 d{i} 1 3 t" for i in range(9))]
     path = tmp_path / "run"
     path.write_text("\n".join(lines))
-    got = list(parts(str(path), itself, size=size))
+    got = list(Run(str(path), part_bytes=size).parts(itself))
     assert (len(got) > 1) == (size <= 64)
     assert_frame_equal(pl.concat(got), rk.scan_run(path).collect())
-    assert_frame_equal(pl.concat(parts(path.read_bytes(), itself, size=size)), pl.concat(got))
+    assert_frame_equal(
+        pl.concat(Run(path.read_bytes(), part_bytes=size).parts(itself)), pl.concat(got)
+    )
 
 
 @pytest.mark.parametrize(

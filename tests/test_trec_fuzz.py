@@ -13,7 +13,7 @@ import pytest
 
 import polars_rankeval as rk
 from polars_rankeval.trec import QRELS, RUN, parsed
-from polars_rankeval.trec_batches import ScatteredError, parts, whole
+from polars_rankeval.trec_batches import Run, ScatteredError
 from polars_rankeval.trec_command import main
 from polars_rankeval.trec_lines import LINE, to_skip
 
@@ -200,7 +200,7 @@ def test_one_line_among_others(
 def whole_run(path: str) -> pl.DataFrame:
     """A run as the command reads it."""
     try:
-        found = list(parts(path, lambda _number, rows, _topics: rows))
+        found = list(Run(path).parts(lambda _number, rows, _topics: rows))
     except ScatteredError:
-        return whole(path)
+        return Run(path).whole()
     return pl.concat(found) if found else pl.DataFrame()

@@ -16,11 +16,13 @@ from polars_rankeval.ranking import (
     START,
     N,
     Rows,
+    changed,
     relevant_name,
     sizes,
 )
 from polars_rankeval.terms import Level, counts
 
+BLOCK = "rk:block"
 #: Rows of a first look, which nearly always tells that rows are in no order.
 _GLANCE = 1000
 
@@ -37,14 +39,18 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
     if not rows.now(frame.select(_descending(rows))).item():
         return None
     rest = rows.frame.clear() if whole else rows.frame.filter(rows.retrieved.not_())
-    index = pl.int_range(1, pl.len() + 1, dtype=pl.get_index_type())
     new = _new_query(rows) | (rows.score != rows.score.shift(1))
-    positions = frame.select(index.alias(LO), new.fill_null(True).alias(KEY)).select(
-        pl.when(KEY).then(LO).forward_fill().alias(KEY),
-        pl.when(pl.col(KEY).shift(-1, fill_value=True)).then(LO).backward_fill().alias(HI),
+    block = new.fill_null(value=True).cum_sum().alias(BLOCK)
+    blocks = rows.now(frame.select(block)).to_series()
+    numbered = pl.concat([frame, blocks.to_frame().lazy()], how="horizontal")
+    starts = blocks.to_frame().select(pl.arg_where(changed(BLOCK, 1))).to_series()
+    return OrderedRows(
+        **{**vars(rows), "frame": numbered},
+        rest=rest,
+        query=query,
+        starts=starts,
+        height=blocks.len(),
     )
-    placed = rows.now(pl.concat([frame, positions], how="horizontal")).lazy()
-    return OrderedRows(**{**vars(rows), "frame": placed}, rest=rest, query=query)
 
 
 def _new_query(rows: Rows) -> pl.Expr:
@@ -63,33 +69,37 @@ def _descending(rows: Rows) -> pl.Expr:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedRows(Rows):
-    """The rows of a table in memory: `frame` has those that are retrieved, in order, with KEY, the place where their block starts, and HI."""
+    """The rows of a table in memory: `frame` has those that are retrieved, in order, with the number of their tie block, from 1."""
 
     #: the other rows
     rest: pl.LazyFrame
     #: the key of the query, from CODE
     query: pl.Expr
+    #: where the tie blocks start, from 0
+    starts: pl.Series
+    #: the retrieved rows
+    height: int
 
     def key(self) -> pl.Expr:
-        return pl.col(KEY)
+        """The place where the block of a row starts."""
+        return (pl.lit(self.starts).gather(pl.col(BLOCK) - 1) + 1).alias(KEY)
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         # A query without rows has the key of the next one, which stands behind it and so is found.
         return (pl.col(START) + 1).cast(pl.get_index_type()).alias(KEY)
 
     def all(self) -> pl.LazyFrame:
-        return pl.concat([self.frame.drop(KEY, HI), self.rest])
+        return pl.concat([self.frame.drop(BLOCK), self.rest])
 
     def near(self, blocks: pl.LazyFrame) -> pl.LazyFrame:
-        return self.frame
+        return self.frame.filter((changed(BLOCK, 1) & changed(BLOCK, -1)).not_())
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         code = self.code.alias(CODE)
         starts = self.now(
             self.frame.with_row_index(LO).filter(_new_query(self).fill_null(True)).select(code, LO)
         )
-        height: int = self.now(self.frame.select(pl.len())).item()
-        known = starts.select(CODE, sizes(starts[LO], height).alias(N))
+        known = starts.select(CODE, sizes(starts[LO], self.height).alias(N))
         unanswered = self.rest.select(code, pl.lit(0, dtype=pl.Int64).alias(N)).unique()
         known = self.now(
             pl.concat([known.lazy(), unanswered.join(known.lazy(), on=CODE, how="anti")]).sort(CODE)
@@ -107,6 +117,10 @@ class OrderedRows(Rows):
         return self.now(chosen).to_series().sort()
 
     def placed(self, level: Level) -> pl.LazyFrame:
-        return self.frame.filter(counts(self.label, level)).select(
-            KEY, self.label.cast(pl.Float64).alias(LABEL), pl.col(KEY).alias(LO), HI
+        rows = self.frame.filter(counts(self.label, level)).select(
+            BLOCK, self.key(), self.label.cast(pl.Float64).alias(LABEL)
+        )
+        ends = self.starts.shift(-1, fill_value=self.height)
+        return rows.select(
+            KEY, LABEL, pl.col(KEY).alias(LO), pl.lit(ends).gather(pl.col(BLOCK) - 1).alias(HI)
         )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
@@ -49,9 +51,7 @@ _QRELS: dict[str, type[pl.DataType]] = {
 }
 #: What ends a field or a line besides one blank and a line feed, or may not stand in one.
 _ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
-#: Bytes that nearly always tell that lines are not regular.
-_GLANCE = 2**12
-#: Bytes from which on a look at all of them pays.
+#: Bytes from which on it pays to load pyarrow for a look at them.
 _LONG = 2**20
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
 _STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf", *ZLIB)
@@ -80,10 +80,15 @@ class Run:
         A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
         `whole`.
         """
+        # Loading takes longer than to read a short text, and for a long one the first parts do without.
+        arrow = Thread(target=import_module, args=("pyarrow",), daemon=True)
+        if _length(self.source) > _LONG:
+            arrow.start()
 
         def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
             number, stretch = numbered
-            rows = self._rows(stretch)
+            loaded = arrow.ident is not None and not arrow.is_alive()
+            rows = self._rows(stretch, at_bytes=loaded)
             topics = topics_of(rows)
             if topics["query_id"].n_unique() < topics.height:
                 raise ScatteredError
@@ -104,11 +109,11 @@ class Run:
         self.regular = False
         return scan_run(self.source).collect().sort("query_id", maintain_order=True)
 
-    def _rows(self, stretch: bytes | pl.DataFrame) -> pl.DataFrame:
+    def _rows(self, stretch: bytes | pl.DataFrame, *, at_bytes: bool) -> pl.DataFrame:
         """The rows of a stretch; errors of the run itself know file and line."""
         if isinstance(stretch, bytes):
             try:
-                return _regular(stretch, _RUN)
+                return _regular(stretch, _RUN, at_bytes=at_bytes)
             except _IrregularError:
                 pass
         self.regular = False
@@ -190,27 +195,35 @@ def _border(file: BinaryIO, start: int, stop: int) -> int | None:
         window *= 8
 
 
-def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
-    long = len(text) > _LONG
-    first = text[:_GLANCE] if long else text
-    if any(byte in first for byte in _ODD) or not _plain(text):
+def _length(source: str | bytes) -> int:
+    """Bytes of a text or of a file, 0 if it is none."""
+    if isinstance(source, bytes):
+        return len(source)
+    return Path(source).stat().st_size if Path(source).is_file() else 0
+
+
+def _regular(
+    text: bytes, fields: dict[str, type[pl.DataType]], *, at_bytes: bool = False
+) -> pl.DataFrame:
+    """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time.
+
+    `at_bytes` says to look at its bytes with pyarrow, so that fields that nobody needs are not read.
+    """
+    regular = _even(text, len(fields)) if at_bytes else not any(byte in text for byte in _ODD)
+    if not regular or not _plain(text):
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
         text, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
     )
     try:
-        # All fields of a short text are read: one between two blanks, or missing at the end, is null, one too many an error.
-        rows = records.select(wanted if long else list(fields)).collect()
+        # Of all fields, one between two blanks or missing at the end is null, and one too many an error.
+        rows = records.select(wanted if at_bytes else list(fields)).collect()
     except pl.exceptions.PolarsError as error:
         raise _IrregularError from error
     if any(column.null_count() for column in rows) or (
         "score" in wanted and rows["score"].is_nan().any()
     ):
-        raise _IrregularError
-    # Last, since the first part of a long run is read while the judgements are, and both need pyarrow.
-    if long and not _even(text, len(fields)):
         raise _IrregularError
     return rows.select(wanted).rechunk()
 
@@ -233,11 +246,8 @@ def _plain(text: bytes) -> bool:
 
 
 def _even(text: bytes, fields: int) -> bool:
-    """Whether each line has so many fields with one blank between them.
-
-    Looking at bytes takes a fifth of the time that reading the fields does which nobody needs.
-    """
-    import pyarrow as pa  # takes longer than to read a short text
+    """Whether each line has so many fields with one blank between them: seen in a fifth of the time that it takes to read them."""
+    import pyarrow as pa  # see `Run.parts`
 
     code = pl.Series(pa.Array.from_buffers(pa.uint8(), len(text), [None, pa.py_buffer(text)]))
     between = code <= ord(" ")

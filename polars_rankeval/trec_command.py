@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from polars_rankeval.batches import WORKERS, ahead
 from polars_rankeval.checks import guarded, plural, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
@@ -250,10 +251,15 @@ class _Evaluation:
         """One row per judged topic of the run, with the columns that the lines show."""
         if not parts:
             return None
+        size = math.ceil(len(parts) / WORKERS)
+        shares = (parts[first : first + size] for first in range(0, len(parts), size))
+        return pl.concat(ahead(self._values, shares))
+
+    def _values(self, parts: list[_Part]) -> pl.DataFrame:
         topics = pl.concat(part.topics for part in parts)
         ranking = Ranking.joined([part.ranking for part in parts])
         plan = measured(ranking, self._columns, self._asked, self._formulas)
-        return topics.join(plan.collect(), on=TOPIC).drop(TOPIC)
+        return topics.join(plan.collect(engine="in-memory"), on=TOPIC).drop(TOPIC)
 
 
 def _unanswered(

@@ -6,7 +6,6 @@ import gzip
 import math
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -206,18 +205,19 @@ NEARLY = st.tuples(
 REGULAR = b"q1 Q0 d 1 0.5 x"
 
 
-@pytest.mark.parametrize("long", [0, 2**20], ids=["bytes", "fields"])
+@pytest.mark.parametrize("at_bytes", [True, False])
 @settings(max_examples=300)
 @given(lines=st.lists(st.one_of(NEARLY, st.just(REGULAR), LINES), max_size=4))
-def test_what_is_read_fast_is_what_is_read_strictly(long: int, lines: list[bytes]) -> None:
-    with patch.object(trec_batches, "_LONG", long):
-        regular = trec_batches._regular(REGULAR + b"\n" + REGULAR + b"\n", trec_batches._RUN)
-        assert regular.rows() == [("q1", "d", 0.5)] * 2
-        text = b"\n".join([REGULAR, *lines, b""])
-        try:
-            rows = trec_batches._regular(text, trec_batches._RUN)
-        except trec_batches._IrregularError:
-            return
+def test_what_is_read_fast_is_what_is_read_strictly(at_bytes: bool, lines: list[bytes]) -> None:
+    def read(text: bytes) -> pl.DataFrame:
+        return trec_batches._regular(text, trec_batches._RUN, at_bytes=at_bytes)
+
+    assert read(REGULAR + b"\n" + REGULAR + b"\n").rows() == [("q1", "d", 0.5)] * 2
+    text = b"\n".join([REGULAR, *lines, b""])
+    try:
+        rows = read(text)
+    except trec_batches._IrregularError:
+        return
     assert rows.rows() == rk.scan_run(text).collect().rows()
 
 

@@ -44,12 +44,17 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
     blocks = rows.now(frame.select(block)).to_series()
     numbered = pl.concat([frame, blocks.to_frame().lazy()], how="horizontal")
     starts = blocks.to_frame().select(pl.arg_where(changed(BLOCK, 1))).to_series()
+    heads = rows.now(
+        frame.with_row_index(LO)
+        .filter(_new_query(rows).fill_null(value=True))
+        .select(rows.code.alias(CODE), LO)
+    )
     return OrderedRows(
         **{**vars(rows), "frame": numbered},
         rest=rest,
         query=query,
         starts=starts,
-        height=blocks.len(),
+        sizes=heads.select(CODE, sizes(heads[LO], blocks.len()).alias(N)),
     )
 
 
@@ -69,7 +74,10 @@ def _descending(rows: Rows) -> pl.Expr:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedRows(Rows):
-    """The rows of a table in memory: `frame` has those that are retrieved, in order, with the number of their tie block, from 1."""
+    """The rows of a table in memory: `frame` has those that are retrieved, in order, with the number of their tie block, from 1.
+
+    Rows without label that tie with no other may be left out of it.
+    """
 
     #: the other rows
     rest: pl.LazyFrame
@@ -77,8 +85,8 @@ class OrderedRows(Rows):
     query: pl.Expr
     #: where the tie blocks start, from 0
     starts: pl.Series
-    #: the retrieved rows
-    height: int
+    #: CODE and N, the retrieved rows of a query
+    sizes: pl.DataFrame
 
     def key(self) -> pl.Expr:
         """The place where the block of a row starts."""
@@ -96,10 +104,7 @@ class OrderedRows(Rows):
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         code = self.code.alias(CODE)
-        starts = self.now(
-            self.frame.with_row_index(LO).filter(_new_query(self).fill_null(True)).select(code, LO)
-        )
-        known = starts.select(CODE, sizes(starts[LO], self.height).alias(N))
+        known = self.sizes
         unanswered = self.rest.select(code, pl.lit(0, dtype=pl.Int64).alias(N)).unique()
         known = self.now(
             pl.concat([known.lazy(), unanswered.join(known.lazy(), on=CODE, how="anti")]).sort(CODE)
@@ -120,7 +125,7 @@ class OrderedRows(Rows):
         rows = self.frame.filter(counts(self.label, level)).select(
             BLOCK, self.key(), self.label.cast(pl.Float64).alias(LABEL)
         )
-        ends = self.starts.shift(-1, fill_value=self.height)
+        ends = self.starts.shift(-1, fill_value=int(self.sizes[N].sum()))
         return rows.select(
             KEY, LABEL, pl.col(KEY).alias(LO), pl.lit(ends).gather(pl.col(BLOCK) - 1).alias(HI)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -123,8 +123,12 @@ def rank_table(
     formulas: Formulas,
     *,
     at_hand: AtHand = None,
+    order: Callable[[Rows, pl.Expr | None], Rows] | None = None,
 ) -> Ranking:
-    """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`."""
+    """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`.
+
+    `order` does so if the order of rows at hand is known, from the rows and the key of the query as `pack` takes it.
+    """
     table = columns.keyed(table)
     schema = table.collect_schema()
     ties, levels = options.ties, formulas.sums.levels
@@ -156,7 +160,7 @@ def rank_table(
         from polars_rankeval.packed import pack
 
         query = None if code.value is None else code.value.alias(columns.keys[0])
-        rows = in_order(rows, query) or pack(rows, query)
+        rows = order(rows, query) if order else in_order(rows, query) or pack(rows, query)
 
     queries = rows.queries(
         columns.keys,

@@ -19,7 +19,6 @@ import polars as pl
 from polars_rankeval.batches import WORKERS, ahead, whole_queries, whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
-from polars_rankeval.judge import judge
 from polars_rankeval.trec import scan_qrels, scan_run
 from polars_rankeval.trec_lines import ZLIB
 
@@ -27,8 +26,6 @@ from polars_rankeval.trec_lines import ZLIB
 PART_BYTES = 3 * 2**23
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
-#: Integer that stands for the topic.
-TOPIC = "topic"
 
 T = TypeVar("T")
 #: What is done with a part: its number, its rows, and its topics in their order, with the number of rows of each.
@@ -51,6 +48,8 @@ _QRELS: dict[str, type[pl.DataType]] = {
 }
 #: What ends a field or a line besides one blank and a line feed, or may not stand in one.
 _ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
+#: Bytes that nearly always tell whether fields are separated by blanks.
+_GLANCE = 2**12
 #: Bytes from which on it pays to load pyarrow for a look at them.
 _LONG = 2**20
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
@@ -80,15 +79,13 @@ class Run:
         A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
         `whole`.
         """
-        # Loading takes longer than to read a short text, and for a long one the first parts do without.
-        arrow = Thread(target=import_module, args=("pyarrow",), daemon=True)
         if _length(self.source) > _LONG:
-            arrow.start()
+            # While the fields of the first parts are read.
+            Thread(target=import_module, args=("pyarrow",), daemon=True).start()
 
         def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
             number, stretch = numbered
-            loaded = arrow.ident is not None and not arrow.is_alive()
-            rows = self._rows(stretch, at_bytes=loaded)
+            rows = self._rows(stretch)
             topics = topics_of(rows)
             if topics["query_id"].n_unique() < topics.height:
                 raise ScatteredError
@@ -109,11 +106,11 @@ class Run:
         self.regular = False
         return scan_run(self.source).collect().sort("query_id", maintain_order=True)
 
-    def _rows(self, stretch: bytes | pl.DataFrame, *, at_bytes: bool) -> pl.DataFrame:
+    def _rows(self, stretch: bytes | pl.DataFrame) -> pl.DataFrame:
         """The rows of a stretch; errors of the run itself know file and line."""
         if isinstance(stretch, bytes):
             try:
-                return _regular(stretch, _RUN, at_bytes=at_bytes)
+                return _regular(stretch, _RUN, at_bytes=len(stretch) > _LONG)
             except _IrregularError:
                 pass
         self.regular = False
@@ -209,8 +206,8 @@ def _regular(
 
     `at_bytes` says to look at its bytes with pyarrow, so that fields that nobody needs are not read.
     """
-    regular = _even(text, len(fields)) if at_bytes else not any(byte in text for byte in _ODD)
-    if not regular or not _plain(text):
+    looked = text[:_GLANCE] if at_bytes else text
+    if any(byte in looked for byte in _ODD) or not _plain(text):
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
@@ -224,6 +221,8 @@ def _regular(
     if any(column.null_count() for column in rows) or (
         "score" in wanted and rows["score"].is_nan().any()
     ):
+        raise _IrregularError
+    if at_bytes and not _even(text, len(fields)):
         raise _IrregularError
     return rows.select(wanted).rechunk()
 
@@ -262,51 +261,3 @@ def _even(text: bytes, fields: int) -> bool:
         and lines.len() * fields == ends.len()
         and (ends == ord(" ")).sum() == ends.len() - lines.len()
     )
-
-
-def judged_part(
-    number: int, rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Join a part with its judgements, as `judge` does: TOPIC, doc_id, label and score; and the query of each TOPIC.
-
-    `judged` has one row per query, with lists of documents and labels.
-
-    Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
-    themselves are joined.
-    """
-    # Other numbers in each part, which rise from part to part; where a topic starts, the number does.
-    first = number * 2**32
-    starts = topics["len"].cum_sum().head(-1)
-    numbers = pl.zeros(rows.height, pl.Int64, eager=True).scatter(starts, 1).cum_sum() + first
-    coded = rows.select(numbers.set_sorted().alias(TOPIC), "doc_id", "score")
-    known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
-        judged, on="query_id", maintain_order="left"
-    )
-    pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias("rk:pair")
-    here = known.explode("doc_id", "label").select(TOPIC, "doc_id", "label", pair)
-    known = known.select(TOPIC, "query_id")
-    if known.height < topics.height:
-        coded = coded.join(known, on=TOPIC, how="semi", maintain_order="left")
-    pairs = coded.select(pl.col(TOPIC).set_sorted(), pair)
-    # The row of each judged document: the few are looked for among the many, which stay where they are.
-    found = pairs.select("rk:pair").with_row_index("rk:row").join(here, on="rk:pair")
-    missed = here.join(found, on="rk:pair", how="anti")
-    # Topic by topic the hashes fit a cache: a fraction of the time of all at once.
-    distinct = pairs.group_by(TOPIC).agg(pl.col("rk:pair").n_unique())["rk:pair"].sum()
-    if (
-        distinct < pairs.height
-        or here["rk:pair"].n_unique() < here.height
-        or (coded["doc_id"].gather(found["rk:row"]) != found["doc_id"]).any()
-        or (coded[TOPIC].gather(found["rk:row"]) != found[TOPIC]).any()
-    ):
-        exact = judge(rows, judged.explode("doc_id", "label"), missing="drop").collect()
-        return exact.join(known, on="query_id").select(TOPIC, "doc_id", "label", "score"), known
-    label = pl.Series("label", [None], dtype=here.schema["label"]).new_from_index(0, coded.height)
-    if found.height:
-        label = label.scatter(found["rk:row"], found["label"])
-    columns = [TOPIC, "doc_id", "label", "score"]
-    table = coded.with_columns(label).select(columns)
-    if missed.height:
-        score = pl.lit(None, dtype=rows.schema["score"]).alias("score")
-        table = pl.concat([table, missed.with_columns(score).select(columns)])
-    return table, known

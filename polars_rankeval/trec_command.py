@@ -21,14 +21,8 @@ from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
 from polars_rankeval.plan import Formulas, Options, Ranking, measured, rank_table
 from polars_rankeval.table import Columns
 from polars_rankeval.trec import last_tag
-from polars_rankeval.trec_batches import (
-    TOPIC,
-    Run,
-    ScatteredError,
-    judged_part,
-    judgements,
-    topics_of,
-)
+from polars_rankeval.trec_batches import Run, ScatteredError, judgements, topics_of
+from polars_rankeval.trec_judged import TOPIC, judged_part
 from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
 _OFFICIAL = (
@@ -234,16 +228,26 @@ class _Evaluation:
         """Rank the rows of a part, if one of its topics is judged."""
         if self._options.v9:
             rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-        table, topics = judged_part(number, rows, topics, self._judged())
+        part = judged_part(number, rows, topics, self._judged())
+        topics = part.topics.select(TOPIC, "query_id")
         if topics.is_empty():
             return None
+        whole = self._texts or self._options.judged or self._options.depth is not None
+        ordered = None if whole else part.in_order()
+        table = part.table if ordered is None else ordered.table
         if self._options.depth is not None:
             table = _cut(table, self._options.depth)
         for line in self._texts:
             texts = _relevance_strings(table, line, judged_only=self._options.judged)
             topics = topics.join(texts, on=TOPIC, how="left")
         ranking = rank_table(
-            table.lazy(), self._columns, "score", self._asked, self._formulas, at_hand="part"
+            table.lazy(),
+            self._columns,
+            "score",
+            self._asked,
+            self._formulas,
+            at_hand="part",
+            order=None if ordered is None else ordered.order,
         )
         return _Part(topics, ranking.collected())
 

@@ -25,8 +25,8 @@ from polars_rankeval.table import Columns
 #: Large enough that a plan costs little beside its rows, small enough for six tenths of a gigabyte on two cores.
 BATCH_ROWS = 2_000_000
 
-#: Batches worked on at a time.
-WORKERS = min(4, pl.thread_pool_size())
+#: Batches worked on at a time: one more than can run, since each waits now and then.
+WORKERS = min(4, pl.thread_pool_size() + 1)
 
 #: The files of a scan, in an explained plan.
 SCANNED = r" SCAN \[(.*?)\]"

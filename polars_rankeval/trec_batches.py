@@ -16,7 +16,7 @@ from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
 
-from polars_rankeval.batches import WORKERS, ahead, whole_queries, whole_table
+from polars_rankeval.batches import ahead, whole_queries, whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.trec import scan_qrels, scan_run
@@ -93,8 +93,7 @@ class Run:
 
         seen: set[str] = set()
         stretches = enumerate(_stretches(self.source, self.part_bytes))
-        # One more than can run: results are taken in order, and a core should not wait for that.
-        for topics, result in ahead(work, stretches, WORKERS + 1):
+        for topics, result in ahead(work, stretches):
             if not seen.isdisjoint(topics):
                 raise ScatteredError
             seen.update(topics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -98,6 +99,33 @@ def test_borders_do_not_matter(ties: Any, batch_rows: int | None) -> None:
         got = rk.per_query(frame, *NAMES, contiguous=True, batch_rows=batch_rows, **options)
         assert got.columns == expected.columns
         assert_same(got.sort("model", "query_id"), expected)
+
+
+KEYS = {
+    "rising": pl.col("q"),
+    "falling": -pl.col("q"),
+    "rising, then not": pl.when(pl.col("q") < 4).then("q").otherwise(-pl.col("q")),
+    "far apart": (pl.col("q") - 3) * (2**62 // 3),
+    "unsigned": pl.col("q").cast(pl.UInt64) + 2**63 - 3,
+    "dates": pl.lit(date(1970, 1, 3)) - pl.duration(days=3) + pl.duration(days=pl.col("q")),
+    "Boolean": pl.col("q") > 2,
+    "floats": pl.col("q") / 2,
+    "text": pl.format("q{}", "q"),
+}
+
+
+@pytest.mark.parametrize("batch_rows", [1, 20, None])
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_of_any_kind_in_any_order(key: str, batch_rows: int | None) -> None:
+    query = pl.col("query_id").str.slice(1).cast(pl.Int64).alias("q")
+    frame = table().with_columns(query).with_columns(KEYS[key].alias("query_id"))
+    for options in ({}, {"score": ["score", "other"]}):
+        got = rk.per_query(frame, *FEW, contiguous=True, batch_rows=batch_rows, **options)  # type: ignore[arg-type]
+        keys = frame["query_id"].unique(maintain_order=True)
+        assert got["query_id"].unique(maintain_order=True).to_list() == keys.to_list()
+        expected = rk.per_query(frame, *FEW, **options)  # type: ignore[arg-type]
+        order = [name for name in ("score", "query_id") if name in got.columns]
+        assert_same(got.sort(order), expected.select(got.columns).sort(order))
 
 
 @pytest.mark.parametrize("batch_rows", [1, 20, None])
@@ -207,11 +235,14 @@ def test_what_was_seen(added: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("batch_rows", [1, 3, None])
-@pytest.mark.parametrize("queries", [["a", "b", "a"], ["a", "a", "b", "c", "b"]])
-def test_a_query_that_comes_back(queries: list[str], batch_rows: int | None) -> None:
+@pytest.mark.parametrize(
+    "queries",
+    [["a", "b", "a"], ["a", "a", "b", "c", "b"], [1, 2, 1], [1, 1, 2, 3, 2], [1, 3, 2, 2, 3]],
+)
+def test_a_query_that_comes_back(queries: list[Any], batch_rows: int | None) -> None:
     frame = pl.DataFrame({"query_id": queries, "label": 1, "score": 1.0})
     again = queries[-1]
-    message = f"not contiguous: .*'query_id' .*for example query '{again}'.*partition_by_query"
+    message = f"not contiguous: .*'query_id' .*for example query {again!r}.*partition_by_query"
     with pytest.raises(rk.RankEvalError, match=message):
         rk.per_query(frame, "AP", contiguous=True, batch_rows=batch_rows)
     with pytest.raises(rk.RankEvalError, match=message):

@@ -13,8 +13,9 @@ from polars_rankeval.ranking import Rows, descending_code, float_bits
 _EXACT = 2**53
 #: The bits of infinity, and the largest integer, of as many bits as a float.
 _INFINITY = {64: (0x7FF << 52, 2**63 - 1), 32: (0xFF << 23, 2**31 - 1)}
-#: Bits of a score that may be left out at first: scores that are not the same differ in the others, nearly always.
-_MOST_DROPPED = 16
+#: A float has 52 bits behind its first. If so many are left besides those that number the rows, then with a thousand rows a query no two of its
+#: scores that are not the same are expected to share them.
+_SPARE = 10
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def layouts(rows: Rows) -> list[Layout]:
         return span.bit_length() + int(seen["unretrieved"])
 
     fitting: list[Layout] = []
-    for wide, bits, most in ((pl.Int64(), 62, _MOST_DROPPED), (pl.Int128(), 126, 0)):
+    most_dropped = max(52 - _SPARE - seen["rows"].bit_length(), 0)
+    for wide, bits, most in ((pl.Int64(), 62, most_dropped), (pl.Int128(), 126, 0)):
         for dropped in range(most + 1):
             if code_bits + score_bits(dropped) + label_bits <= bits:
                 layout = Layout(
@@ -132,6 +134,7 @@ def _seen(rows: Rows, label_dtype: pl.DataType) -> dict[str, Any]:
         unlike = whole.ne_missing(label).any()
     seen: dict[str, Any] = rows.now(
         rows.frame.select(
+            pl.len().alias("rows"),
             rows.code.min().alias("least_code"),
             rows.code.max().alias("largest_code"),
             whole.min().cast(pl.Int64).fill_null(0).alias("least_label"),

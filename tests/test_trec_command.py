@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from polars_rankeval import trec_command
+from polars_rankeval.trec_batches import Run
 from polars_rankeval.trec_command import main
 from shared import GOLDEN, needs_golden
 
@@ -179,3 +183,49 @@ def test_comments_are_told_on_standard_error(
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "qrels_jg" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", ["-m all_trec", "-q", "-q -c -l 2", "-q --v9", "-M 3", "-J -q"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_lines_and_the_size_of_parts_do_not_matter(
+    options: str,
+    seed: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run as rankers write it, for which all rows but a few are counted only, and the same run shuffled."""
+    random = Random(seed)
+    (tmp_path / "qrels").write_text(
+        "".join(
+            f"t{t} 0 d{d} {random.choice([-1, 0, 0, 1, 2, 3])}\n"
+            for t in range(9)
+            for d in random.sample(range(30), random.randrange(1, 8))
+        )
+    )
+    topics = [
+        [
+            f"t{t} Q0 d{d} 1 {score} x\n"
+            for d, score in zip(
+                random.sample(range(30), 20),
+                sorted(
+                    (random.choice([5, 4.5, random.random(), -1]) for _ in range(20)), reverse=True
+                ),
+                strict=True,
+            )
+        ]
+        for t in random.sample(range(12), 8)
+    ]
+    ordered = "".join(line for lines in topics for line in lines)
+    shuffled = "".join(line for lines in topics for line in random.sample(lines, len(lines)))
+    scattered = [line for lines in topics for line in lines]
+    random.shuffle(scattered)
+    outputs = []
+    for part_bytes in (10**6, 900):
+        monkeypatch.setattr(trec_command, "Run", partial(Run, part_bytes=part_bytes))
+        for run in (ordered, shuffled, "".join(scattered)):
+            (tmp_path / "run").write_text(run)
+            assert main([*options.split(), str(tmp_path / "qrels"), str(tmp_path / "run")]) == 0
+            outputs.append(capsys.readouterr().out)
+    assert outputs[0].count("\n") > 10
+    assert set(outputs) == {outputs[0]}

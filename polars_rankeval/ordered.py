@@ -40,22 +40,26 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
         return None
     rest = rows.frame.clear() if whole else rows.frame.filter(rows.retrieved.not_())
     new = _new_query(rows) | (rows.score != rows.score.shift(1))
-    block = new.fill_null(value=True).cum_sum().alias(BLOCK)
-    blocks = rows.now(frame.select(block)).to_series()
-    numbered = pl.concat([frame, blocks.to_frame().lazy()], how="horizontal")
-    starts = blocks.to_frame().select(pl.arg_where(changed(BLOCK, 1))).to_series()
+    block = rows.now(frame.select(new.fill_null(value=True).cum_sum().alias(BLOCK)))
+    starts = block.select(pl.arg_where(changed(BLOCK, 1))).to_series()
+    places = block.select(*block_places(pl.col(BLOCK) - 1, starts, block.height))
     heads = rows.now(
         frame.with_row_index(LO)
         .filter(_new_query(rows).fill_null(value=True))
         .select(rows.code.alias(CODE), LO)
     )
     return OrderedRows(
-        **{**vars(rows), "frame": numbered},
+        **{**vars(rows), "frame": pl.concat([frame, places.lazy()], how="horizontal")},
         rest=rest,
         query=query,
-        starts=starts,
-        sizes=heads.select(CODE, sizes(heads[LO], blocks.len()).alias(N)),
+        sizes=heads.select(CODE, sizes(heads[LO], block.height).alias(N)),
     )
+
+
+def block_places(block: pl.Expr, starts: pl.Series, height: int) -> tuple[pl.Expr, pl.Expr]:
+    """Where the tie blocks of rows start (KEY) and end (HI), from 1: `block` is the number of theirs, from 0, and `starts` those of all, from 0."""
+    ends = starts.shift(-1, fill_value=height)
+    return (pl.lit(starts).gather(block) + 1).alias(KEY), pl.lit(ends).gather(block).alias(HI)
 
 
 def _new_query(rows: Rows) -> pl.Expr:
@@ -74,7 +78,7 @@ def _descending(rows: Rows) -> pl.Expr:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedRows(Rows):
-    """The rows of a table in memory: `frame` has those that are retrieved, in order, with the number of their tie block, from 1.
+    """The rows of a table in memory: `frame` has those that are retrieved, in order, with the places where their tie block starts, KEY, and ends, HI.
 
     Rows without label that tie with no other may be left out of it.
     """
@@ -83,24 +87,21 @@ class OrderedRows(Rows):
     rest: pl.LazyFrame
     #: the key of the query, from CODE
     query: pl.Expr
-    #: where the tie blocks start, from 0
-    starts: pl.Series
     #: CODE and N, the retrieved rows of a query
     sizes: pl.DataFrame
 
     def key(self) -> pl.Expr:
-        """The place where the block of a row starts."""
-        return (pl.lit(self.starts).gather(pl.col(BLOCK) - 1) + 1).alias(KEY)
+        return pl.col(KEY)
 
     def least_key(self, code: pl.Expr) -> pl.Expr:
         # A query without rows has the key of the next one, which stands behind it and so is found.
         return (pl.col(START) + 1).cast(pl.get_index_type()).alias(KEY)
 
     def all(self) -> pl.LazyFrame:
-        return pl.concat([self.frame.drop(BLOCK), self.rest])
+        return pl.concat([self.frame.drop(KEY, HI), self.rest])
 
     def near(self, blocks: pl.LazyFrame) -> pl.LazyFrame:
-        return self.frame.filter((changed(BLOCK, 1) & changed(BLOCK, -1)).not_())
+        return self.frame.filter(pl.col(KEY) < pl.col(HI))
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
         code = self.code.alias(CODE)
@@ -122,10 +123,6 @@ class OrderedRows(Rows):
         return self.now(chosen).to_series().sort()
 
     def placed(self, level: Level) -> pl.LazyFrame:
-        rows = self.frame.filter(counts(self.label, level)).select(
-            BLOCK, self.key(), self.label.cast(pl.Float64).alias(LABEL)
-        )
-        ends = self.starts.shift(-1, fill_value=int(self.sizes[N].sum()))
-        return rows.select(
-            KEY, LABEL, pl.col(KEY).alias(LO), pl.lit(ends).gather(pl.col(BLOCK) - 1).alias(HI)
+        return self.frame.filter(counts(self.label, level)).select(
+            KEY, self.label.cast(pl.Float64).alias(LABEL), pl.col(KEY).alias(LO), HI
         )

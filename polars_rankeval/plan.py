@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import polars as pl
 
@@ -14,7 +15,6 @@ from polars_rankeval.frame_terms import Ranked, weighted_blocks
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import parameters
 from polars_rankeval.ranking import (
-    KEY,
     SCORE,
     SPAN,
     START,
@@ -29,6 +29,8 @@ from polars_rankeval.ranking import (
 from polars_rankeval.table import Columns, label_number
 
 QUERY_WEIGHT = "rk:weight"
+#: Puts rows at hand in order, given also the key of the query, from CODE, None if that does not tell.
+Order: TypeAlias = Callable[[Rows, pl.Expr | None], Rows]
 
 FILL: dict[NoRelevant, float | None] = {"zero": 0.0, "one": 1.0, "null": None, "error": None}
 
@@ -49,7 +51,7 @@ class Options:
     unique: bool = False
 
 
-class Formulas:
+class _Formulas:
     """The formulas of some measures, over sums that are the same for every table."""
 
     def __init__(self, options: Options) -> None:
@@ -68,7 +70,7 @@ class Formulas:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class _Ranking:
     """What formulas are computed from, once all rows were ordered."""
 
     #: one row per query: the keys, CODE, N and what counts at each level
@@ -78,25 +80,6 @@ class Ranking:
     #: the rows of the table, of which those with a label are needed still
     rows: Rows
 
-    def collected(self) -> Ranking:
-        """The same, computed: small, since only rows with a label are kept."""
-        labelled = self.rows.all().filter(self.rows.label.is_not_null())
-        # Keys may be of either width, and are compared with their neighbours only.
-        plans = [self.queries, self.ranked.cast({KEY: pl.Int128}), labelled]
-        queries, ranked, labelled = (
-            frame.lazy() for frame in pl.collect_all(plans, engine="in-memory")
-        )
-        return Ranking(queries, ranked, self.rows.of(labelled))
-
-    @staticmethod
-    def joined(parts: Sequence[Ranking]) -> Ranking:
-        """One for the queries of all, whose codes rise from each part to the next."""
-        return Ranking(
-            pl.concat(part.queries for part in parts),
-            pl.concat(part.ranked for part in parts),
-            parts[0].rows.of(pl.concat(part.rows.all() for part in parts)),
-        )
-
 
 def per_query_plan(
     table: pl.LazyFrame,
@@ -105,30 +88,27 @@ def per_query_plan(
     options: Options,
     *,
     at_hand: AtHand = None,
+    order: Order | None = None,
 ) -> pl.LazyFrame:
     """One row per query: the keys, a column per measure and, if weights are asked for, the weight of the query.
 
-    `at_hand` says that the rows are in memory and the result is wanted now.
+    `at_hand` says that the rows are in memory and the result is wanted now; `order` puts them in order if theirs is known.
     """
-    formulas = Formulas(options)
-    ranking = rank_table(table, columns, score, options, formulas, at_hand=at_hand)
-    return measured(ranking, columns, options, formulas)
+    formulas = _Formulas(options)
+    ranking = _ranked(table, columns, score, options, formulas, at_hand, order)
+    return _measured(ranking, columns, options, formulas)
 
 
-def rank_table(
+def _ranked(
     table: pl.LazyFrame,
     columns: Columns,
     score: str,
     options: Options,
-    formulas: Formulas,
-    *,
-    at_hand: AtHand = None,
-    order: Callable[[Rows, pl.Expr | None], Rows] | None = None,
-) -> Ranking:
-    """Order the rows of a table, and count those of its queries; the first half of `per_query_plan`.
-
-    `order` does so if the order of rows at hand is known, from the rows and the key of the query as `pack` takes it.
-    """
+    formulas: _Formulas,
+    at_hand: AtHand,
+    order: Order | None,
+) -> _Ranking:
+    """Order the rows of a table, and count those of its queries."""
     table = columns.keyed(table)
     schema = table.collect_schema()
     ties, levels = options.ties, formulas.sums.levels
@@ -182,13 +162,13 @@ def rank_table(
         ranked = rank_rows(rows, of_rows, formulas.base, ties)
     else:
         ranked = weighted_blocks(rows, weight, levels, of_rows)
-    return Ranking(queries, ranked, rows)
+    return _Ranking(queries, ranked, rows)
 
 
-def measured(
-    ranking: Ranking, columns: Columns, options: Options, formulas: Formulas
+def _measured(
+    ranking: _Ranking, columns: Columns, options: Options, formulas: _Formulas
 ) -> pl.LazyFrame:
-    """Compute the formulas; the second half of `per_query_plan`."""
+    """Compute the formulas."""
     values, undefined = dict(formulas.values), formulas.undefined
     result = formulas.sums.totals(ranking.ranked, ranking.rows, ranking.queries)
     if options.no_relevant == "error" and undefined:

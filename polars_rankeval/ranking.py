@@ -8,7 +8,7 @@ Rows in memory do better: see `packed`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -137,11 +137,6 @@ class Rows:
     weight: pl.Expr | None = None
     #: the rows are in memory, and may be worked on while the plan is made
     at_hand: AtHand = None
-
-    def of(self, frame: pl.LazyFrame) -> Rows:
-        """Other rows of the same columns."""
-        own = {field.name: getattr(self, field.name) for field in fields(Rows)}
-        return Rows(**{**own, "frame": frame})
 
     def key(self) -> pl.Expr:
         """The sort key of a row, null if it is not retrieved."""

@@ -18,11 +18,11 @@ from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.measures.registry import SPECS
 from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
-from polars_rankeval.plan import Formulas, Options, Ranking, measured, rank_table
+from polars_rankeval.plan import Options, per_query_plan
 from polars_rankeval.table import Columns
 from polars_rankeval.trec import last_tag
 from polars_rankeval.trec_batches import Run, ScatteredError, judgements, topics_of
-from polars_rankeval.trec_judged import TOPIC, judged_part
+from polars_rankeval.trec_judged import TOPIC, InOrder, JudgedPart, judged_part
 from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
 _OFFICIAL = (
@@ -200,11 +200,11 @@ def _judgements(qrels: str) -> _Judgements:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is left of a part of a run, once it is joined with its judgements and ordered."""
+    """What is left of a part of a run, once it is matched with its judgements and ordered."""
 
     #: TOPIC, query_id and texts
     topics: pl.DataFrame
-    ranking: Ranking
+    rows: InOrder
 
 
 class _Evaluation:
@@ -220,36 +220,29 @@ class _Evaluation:
         self._options = options
         self._texts = [line for line in lines if line.trec == "relstring" and options.topics]
         measures = list(dict.fromkeys(x.measure for x in lines if x.measure is not None))
-        self._columns = Columns([TOPIC], "doc_id", "label", ["score"], [])
-        self._asked = Options(measures, "doc", "zero", options.judged, unique=True)
-        self._formulas = Formulas(self._asked)
+        # Rows that are to be left out are when a part is made.
+        self._asked = Options(measures, "doc", "zero", judged_only=False, unique=True)
 
     def part(self, number: int, rows: pl.DataFrame, topics: pl.DataFrame) -> _Part | None:
-        """Rank the rows of a part, if one of its topics is judged."""
-        if self._options.v9:
+        """Order the rows of a part, if one of its topics is judged."""
+        options = self._options
+        if options.v9:
             rows = rows.with_columns(pl.col("score").cast(pl.Float32))
         part = judged_part(number, rows, topics, self._judged())
-        topics = part.topics.select(TOPIC, "query_id")
+        topics = part.topics
         if topics.is_empty():
             return None
-        whole = self._texts or self._options.judged or self._options.depth is not None
-        ordered = None if whole else part.in_order()
-        table = part.table if ordered is None else ordered.table
-        if self._options.depth is not None:
-            table = _cut(table, self._options.depth)
-        for line in self._texts:
-            texts = _relevance_strings(table, line, judged_only=self._options.judged)
-            topics = topics.join(texts, on=TOPIC, how="left")
-        ranking = rank_table(
-            table.lazy(),
-            self._columns,
-            "score",
-            self._asked,
-            self._formulas,
-            at_hand="part",
-            order=None if ordered is None else ordered.order,
-        )
-        return _Part(topics, ranking.collected())
+        if self._texts or options.judged or options.depth is not None:
+            table = part.table
+            if options.depth is not None:
+                table = _cut(table, options.depth)
+            for line in self._texts:
+                texts = _relevance_strings(table, line, judged_only=options.judged)
+                topics = topics.join(texts, on=TOPIC, how="left")
+            if options.judged:
+                table = table.with_columns(pl.when(pl.col("label") >= 0).then("score"))
+            part = JudgedPart.of(part.topics, table)
+        return _Part(topics, part.in_order())
 
     def values(self, parts: list[_Part]) -> pl.DataFrame | None:
         """One row per judged topic of the run, with the columns that the lines show."""
@@ -261,8 +254,11 @@ class _Evaluation:
 
     def _values(self, parts: list[_Part]) -> pl.DataFrame:
         topics = pl.concat(part.topics for part in parts)
-        ranking = Ranking.joined([part.ranking for part in parts])
-        plan = measured(ranking, self._columns, self._asked, self._formulas)
+        rows = InOrder.joined([part.rows for part in parts])
+        columns = Columns([TOPIC], "doc_id", "label", ["score"], [])
+        plan = per_query_plan(
+            rows.table.lazy(), columns, "score", self._asked, at_hand="part", order=rows.order
+        )
         return topics.join(plan.collect(engine="in-memory"), on=TOPIC).drop(TOPIC)
 
 

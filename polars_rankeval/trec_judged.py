@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import polars as pl
 
 from polars_rankeval.checks import CODE
 from polars_rankeval.judge import judge
-from polars_rankeval.ordered import BLOCK, OrderedRows
-from polars_rankeval.ranking import N, Rows
+from polars_rankeval.ordered import OrderedRows, block_places
+from polars_rankeval.ranking import HI, KEY, N, Rows, sizes
 
 #: Integer that stands for the topic.
 TOPIC = "topic"
@@ -23,7 +25,7 @@ _COLUMNS = [TOPIC, "doc_id", "label", "score"]
 class JudgedPart:
     """The rows of the judged topics of a part, and their labels."""
 
-    #: TOPIC and query_id, with N, the rows of each
+    #: TOPIC and query_id
     topics: pl.DataFrame
     #: TOPIC, doc_id and score, topic by topic
     rows: pl.DataFrame
@@ -31,6 +33,19 @@ class JudgedPart:
     labels: pl.DataFrame
     #: TOPIC, doc_id and label of judgements of documents that are no rows
     missed: pl.DataFrame
+
+    @staticmethod
+    def of(topics: pl.DataFrame, table: pl.DataFrame) -> JudgedPart:
+        """From TOPIC, doc_id, label and score of rows in any order, as `judge` gives them."""
+        retrieved = pl.col("score").is_not_null()
+        rows = table.filter(retrieved).sort(TOPIC, "score", descending=[False, True])
+        labels = rows.with_row_index(ROW).filter(pl.col("label").is_not_null())
+        return JudgedPart(
+            topics,
+            rows.select(TOPIC, "doc_id", "score"),
+            labels.select(ROW, "label"),
+            table.filter(retrieved.not_(), pl.col("label").is_not_null()).drop("score"),
+        )
 
     @property
     def table(self) -> pl.DataFrame:
@@ -41,30 +56,38 @@ class JudgedPart:
             label = label.scatter(self.labels[ROW], self.labels["label"])
         return self._with_missed(self.rows.with_columns(label))
 
-    def in_order(self) -> InOrder | None:
-        """The rows that matter to an evaluation, if all stand in the order of their ranking: nothing else of the others is needed than their number."""
+    def in_order(self) -> InOrder:
+        """The rows that matter to an evaluation: of the others no more is needed than their number."""
         topic, score = pl.col(TOPIC), pl.col("score")
         other = topic != topic.shift(1)
         flags = self.rows.select(
+            other.fill_null(value=True).alias("topic"),
             (other | (score != score.shift(1))).fill_null(value=True).alias("new"),
             (other | (score <= score.shift(1))).fill_null(value=True).alias("falls"),
         )
-        new = flags["new"]
         if not flags["falls"].all():
-            return None
+            return JudgedPart.of(self.topics, self.table).in_order()
+        new = flags["new"]
         # Rows that are judged, and those that tie with others, which may be judged.
         needed = [self.labels[ROW]]
         if not new.all():
             needed.append((new & new.shift(-1, fill_value=True)).not_().arg_true().alias(ROW))
         row = pl.concat(needed).unique().sort()
         starts = new.arg_true()
+        block = starts.search_sorted(row, side="right").alias("rk:block")
+        places = block_places(pl.col("rk:block") - 1, starts, self.rows.height)
         rows = (
             self.rows[row]
-            .with_columns(row, starts.search_sorted(row, side="right").alias(BLOCK))
+            .with_columns(row)
+            .hstack(block.to_frame().select(*places))
             .join(self.labels, on=ROW, how="left", maintain_order="left")
         )
-        sizes = self.topics.select(TOPIC, pl.col(N).cast(pl.Int64))
-        return InOrder(self._with_missed(rows, BLOCK), starts, sizes)
+        first = flags["topic"].arg_true()
+        size = sizes(first, self.rows.height).alias(N)
+        return InOrder(
+            self._with_missed(rows, KEY, HI),
+            self.rows[TOPIC].gather(first).alias(CODE).to_frame().with_columns(size),
+        )
 
     def _with_missed(self, rows: pl.DataFrame, *others: str) -> pl.DataFrame:
         rows = rows.select(*_COLUMNS, *others)
@@ -73,24 +96,31 @@ class JudgedPart:
 
 @dataclass(frozen=True)
 class InOrder:
-    """Some rows of a part in order, and their places among all."""
+    """Some rows of parts of a run, and their places among all."""
 
-    #: TOPIC, doc_id, label, score and BLOCK
+    #: TOPIC, doc_id, label and score; the places where its tie block starts, KEY, and ends, HI
     table: pl.DataFrame
-    #: where the tie blocks of all rows start
-    starts: pl.Series
-    #: TOPIC and N of all rows
+    #: CODE and N of all rows
     sizes: pl.DataFrame
+
+    @staticmethod
+    def joined(parts: Sequence[InOrder]) -> InOrder:
+        """One after the other: the topics of a part are larger than those of the one before."""
+        above = accumulate((part.sizes[N].sum() for part in parts), initial=0)
+        tables = [
+            part.table.with_columns(pl.col(KEY, HI) + pl.lit(rows, dtype=pl.get_index_type()))
+            for part, rows in zip(parts, above, strict=False)
+        ]
+        return InOrder(pl.concat(tables), pl.concat(part.sizes for part in parts))
 
     def order(self, rows: Rows, query: pl.Expr | None) -> Rows:
         """The rows of the table as part of all."""
         assert query is not None
         return OrderedRows(
             **{**vars(rows), "frame": rows.frame.filter(rows.retrieved)},
-            rest=rows.frame.filter(rows.retrieved.not_()).drop(BLOCK),
+            rest=rows.frame.filter(rows.retrieved.not_()).drop(KEY, HI),
             query=query,
-            starts=self.starts,
-            sizes=self.sizes.rename({TOPIC: CODE}),
+            sizes=self.sizes,
         )
 
 
@@ -107,12 +137,12 @@ def judged_part(
     starts = topics["len"].cum_sum().head(-1)
     numbers = pl.zeros(rows.height, pl.Int64, eager=True).scatter(starts, 1).cum_sum() + first
     coded = rows.select(numbers.set_sorted().alias(TOPIC), "doc_id", "score")
-    known = topics.select(
-        (pl.int_range(pl.len()) + first).alias(TOPIC), "query_id", pl.col("len").alias(N)
-    ).join(judged, on="query_id", maintain_order="left")
+    known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
+        judged, on="query_id", maintain_order="left"
+    )
     pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias(PAIR)
     here = known.explode("doc_id", "label").select(TOPIC, "doc_id", "label", pair)
-    known = known.select(TOPIC, "query_id", N)
+    known = known.select(TOPIC, "query_id")
     if known.height < topics.height:
         coded = coded.join(known, on=TOPIC, how="semi", maintain_order="left")
     pairs = coded.select(pl.col(TOPIC).set_sorted(), pair)
@@ -134,13 +164,4 @@ def judged_part(
 def _exactly(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) -> JudgedPart:
     """The same by the pairs themselves, which refuses those that come twice."""
     plan = judge(rows, judged.explode("doc_id", "label"), missing="drop")
-    table = plan.collect().join(topics, on="query_id").select(_COLUMNS)
-    retrieved = table.filter(pl.col("score").is_not_null()).sort(TOPIC, maintain_order=True)
-    labels = retrieved.with_row_index(ROW).filter(pl.col("label").is_not_null())
-    missed = table.filter(pl.col("score").is_null()).select(TOPIC, "doc_id", "label")
-    return JudgedPart(
-        topics,
-        retrieved.select(TOPIC, "doc_id", "score"),
-        labels.select(ROW, "label"),
-        missed,
-    )
+    return JudgedPart.of(topics, plan.collect().join(topics, on="query_id").select(_COLUMNS))

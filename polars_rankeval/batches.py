@@ -253,11 +253,8 @@ def _contiguous(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
         results = [rankings.hstack(values.drop(RANKING)) for values in results]
     if len(scores) > 1:
         place = pl.int_range(pl.len()).alias(RANKING)
-        named = (
-            values.with_columns(place, pl.lit(score).alias("score"))
-            for score, values in zip(scores, results, strict=True)
-        )
-        results = [pl.concat(named).sort(RANKING, "score")]
+        rows = pl.concat(values.with_columns(place) for values in results)
+        results = [rows.sort(RANKING, "score")]
     return results[0].select(list(task.schema))
 
 
@@ -296,7 +293,10 @@ def _numbered(batch: pl.DataFrame, task: Task) -> tuple[pl.DataFrame, pl.DataFra
 
 
 def _values(batch: pl.DataFrame, columns: Columns, score: str, task: Task) -> pl.DataFrame:
+    """One row per query; with the name of the score, if there are several."""
     plan = per_query_plan(batch.lazy(), columns, score, task.options, at_hand="part")
+    if len(columns.scores) > 1:
+        plan = plan.with_columns(pl.lit(score).alias("score"))
     # The engine for data in memory: less to set up for each batch.
     return plan.collect(engine="in-memory")
 
@@ -321,11 +321,8 @@ def _refuse_again(rows: pl.DataFrame, columns: Columns, seen: Seen) -> None:
 
 def _plain(batch: pl.DataFrame, task: Task) -> pl.DataFrame:
     """Evaluate rows that stand in any order."""
-    several = len(task.columns.scores) > 1
     return pl.concat(
-        _values(batch, task.columns, score, task)
-        .with_columns(*([pl.lit(score).alias("score")] if several else []))
-        .select(list(task.schema))
+        _values(batch, task.columns, score, task).select(list(task.schema))
         for score in task.columns.scores
     )
 

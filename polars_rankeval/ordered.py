@@ -16,13 +16,12 @@ from polars_rankeval.ranking import (
     START,
     N,
     Rows,
-    changed,
     relevant_name,
     sizes,
 )
 from polars_rankeval.terms import Level, counts
 
-BLOCK = "rk:block"
+NEW_QUERY, NEW_BLOCK, FALLS = "rk:new_query", "rk:new_block", "rk:falls"
 #: Rows of a first look, which nearly always tells that rows are in no order.
 _GLANCE = 1000
 
@@ -39,20 +38,28 @@ def in_order(rows: Rows, query: pl.Expr | None) -> Rows | None:
     if not rows.now(frame.select(_descending(rows))).item():
         return None
     rest = rows.frame.clear() if whole else rows.frame.filter(rows.retrieved.not_())
-    new = _new_query(rows) | (rows.score != rows.score.shift(1))
-    block = rows.now(frame.select(new.fill_null(value=True).cum_sum().alias(BLOCK)))
-    starts = block.select(pl.arg_where(changed(BLOCK, 1))).to_series()
-    places = block.select(*block_places(pl.col(BLOCK) - 1, starts, block.height))
-    heads = rows.now(
-        frame.with_row_index(LO)
-        .filter(_new_query(rows).fill_null(value=True))
-        .select(rows.code.alias(CODE), LO)
-    )
+    new_query, new_block, _ = steps(rows.code, rows.score)
+    flags = rows.now(frame.select(new_query, new_block))
+    block = flags.select(pl.col(NEW_BLOCK).cum_sum() - 1)
+    starts = flags[NEW_BLOCK].arg_true()
+    places = block.select(*block_places(pl.col(NEW_BLOCK), starts, flags.height))
+    heads = flags[NEW_QUERY].arg_true()
+    codes = rows.now(frame.select(rows.code.gather(heads).alias(CODE)))
     return OrderedRows(
         **{**vars(rows), "frame": pl.concat([frame, places.lazy()], how="horizontal")},
         rest=rest,
         query=query,
-        sizes=heads.select(CODE, sizes(heads[LO], block.height).alias(N)),
+        sizes=codes.with_columns(sizes(heads, flags.height).alias(N)),
+    )
+
+
+def steps(code: pl.Expr, score: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Of rows in their order: whether one starts a query, whether it starts a tie block, and whether it is no better than the one before it in its query."""
+    other = code != code.shift(1)
+    return (
+        other.fill_null(value=True).alias(NEW_QUERY),
+        (other | (score != score.shift(1))).fill_null(value=True).alias(NEW_BLOCK),
+        (other | (score <= score.shift(1))).fill_null(value=True).alias(FALLS),
     )
 
 
@@ -62,14 +69,10 @@ def block_places(block: pl.Expr, starts: pl.Series, height: int) -> tuple[pl.Exp
     return (pl.lit(starts).gather(block) + 1).alias(KEY), pl.lit(ends).gather(block).alias(HI)
 
 
-def _new_query(rows: Rows) -> pl.Expr:
-    return rows.code != rows.code.shift(1)
-
-
 def _descending(rows: Rows) -> pl.Expr:
     """Whether queries rise, and scores fall in each; a null or NaN is for the checks to refuse, and in no order."""
     rises = rows.code >= rows.code.shift(1)
-    falls = _new_query(rows) | (rows.score <= rows.score.shift(1))
+    _, _, falls = steps(rows.code, rows.score)
     ranks = (rises & falls).all() & rows.code.has_nulls().not_()
     if rows.score_dtype.is_float():
         ranks &= rows.score.is_nan().any().not_()

@@ -107,17 +107,15 @@ class PackedRows(Rows):
         return not self.now(unlike).item()
 
     def queries(self, keys: list[str], levels: list[Level], *others: pl.Expr) -> pl.LazyFrame:
-        first, _ = self._starts_and_ties
-        starts = (
-            self._series.gather(first).to_frame().select(self._code().alias(CODE), first.alias(LO))
-        )
-        least = starts.select(self.least_key(pl.col(CODE)))[KEY]
-        span = n = sizes(starts[LO], self._series.len())
+        starts, _ = self._starts_and_ties
+        queries = self._series.gather(starts).to_frame().select(self._code().alias(CODE))
+        least = queries.select(self.least_key(pl.col(CODE)))[KEY]
+        span = n = sizes(starts, self._series.len())
         if self.layout.unretrieved:
             beyond = self.now(self._sorted.filter(self._is_retrieved().not_()))[PACKED]
             n = span - sizes(beyond.search_sorted(least), beyond.len())
         relevant = {level: self._counted(level)[KEY] for level in levels}
-        return starts.lazy().select(
+        return queries.lazy().select(
             CODE,
             self.query,
             n.alias(N),

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_rankeval.checks import CODE
 from polars_rankeval.judge import judge
-from polars_rankeval.ordered import OrderedRows, block_places
+from polars_rankeval.ordered import FALLS, NEW_BLOCK, NEW_QUERY, OrderedRows, block_places, steps
 from polars_rankeval.ranking import HI, KEY, N, Rows, sizes
 
 #: Integer that stands for the topic.
@@ -58,31 +58,25 @@ class JudgedPart:
 
     def in_order(self) -> InOrder:
         """The rows that matter to an evaluation: of the others no more is needed than their number."""
-        topic, score = pl.col(TOPIC), pl.col("score")
-        other = topic != topic.shift(1)
-        flags = self.rows.select(
-            other.fill_null(value=True).alias("topic"),
-            (other | (score != score.shift(1))).fill_null(value=True).alias("new"),
-            (other | (score <= score.shift(1))).fill_null(value=True).alias("falls"),
-        )
-        if not flags["falls"].all():
+        flags = self.rows.select(*steps(pl.col(TOPIC), pl.col("score")))
+        if not flags[FALLS].all():
             return JudgedPart.of(self.topics, self.table).in_order()
-        new = flags["new"]
+        new = flags[NEW_BLOCK]
         # Rows that are judged, and those that tie with others, which may be judged.
         needed = [self.labels[ROW]]
         if not new.all():
             needed.append((new & new.shift(-1, fill_value=True)).not_().arg_true().alias(ROW))
         row = pl.concat(needed).unique().sort()
         starts = new.arg_true()
-        block = starts.search_sorted(row, side="right").alias("rk:block")
-        places = block_places(pl.col("rk:block") - 1, starts, self.rows.height)
+        block = starts.search_sorted(row, side="right").alias(NEW_BLOCK) - 1
+        places = block_places(pl.col(NEW_BLOCK), starts, self.rows.height)
         rows = (
             self.rows[row]
             .with_columns(row)
             .hstack(block.to_frame().select(*places))
             .join(self.labels, on=ROW, how="left", maintain_order="left")
         )
-        first = flags["topic"].arg_true()
+        first = flags[NEW_QUERY].arg_true()
         size = sizes(first, self.rows.height).alias(N)
         return InOrder(
             self._with_missed(rows, KEY, HI),

@@ -9,9 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
@@ -23,7 +21,7 @@ from polars_rankeval.trec import scan_qrels, scan_run
 from polars_rankeval.trec_lines import ZLIB
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
-PART_BYTES = 3 * 2**23
+PART_BYTES = 3 * 2**22
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
 
@@ -46,12 +44,11 @@ _QRELS: dict[str, type[pl.DataType]] = {
     "doc_id": pl.String,
     "label": pl.Int64,
 }
-#: What ends a field or a line besides one blank and a line feed, or may not stand in one.
+#: What ends a field or a line besides one blank and a line feed, or may not stand in one; the first bytes of a text nearly always tell.
 _ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
-#: Bytes that nearly always tell whether fields are separated by blanks.
 _GLANCE = 2**12
-#: Bytes from which on it pays to load pyarrow for a look at them.
-_LONG = 2**20
+#: The largest byte of ASCII.
+_ASCII = 127
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
 _STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf", *ZLIB)
 
@@ -79,10 +76,6 @@ class Run:
         A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
         `whole`.
         """
-        if _length(self.source) > _LONG:
-            # While the fields of the first parts are read.
-            Thread(target=import_module, args=("pyarrow",), daemon=True).start()
-
         def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
             number, stretch = numbered
             rows = self._rows(stretch)
@@ -109,7 +102,7 @@ class Run:
         """The rows of a stretch; errors of the run itself know file and line."""
         if isinstance(stretch, bytes):
             try:
-                return _regular(stretch, _RUN, at_bytes=len(stretch) > _LONG)
+                return _regular(stretch, _RUN)
             except _IrregularError:
                 pass
         self.regular = False
@@ -191,63 +184,33 @@ def _border(file: BinaryIO, start: int, stop: int) -> int | None:
         window *= 8
 
 
-def _length(source: str | bytes) -> int:
-    """Bytes of a text or of a file, 0 if it is none."""
-    if isinstance(source, bytes):
-        return len(source)
-    return Path(source).stat().st_size if Path(source).is_file() else 0
-
-
-def _regular(
-    text: bytes, fields: dict[str, type[pl.DataType]], *, at_bytes: bool = False
-) -> pl.DataFrame:
-    """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time.
-
-    `at_bytes` says to look at its bytes with pyarrow, so that fields that nobody needs are not read.
-    """
-    looked = text[:_GLANCE] if at_bytes else text
-    if any(byte in looked for byte in _ODD) or not _plain(text):
+def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
+    # Bytes are looked at before they are split, so that fields that nobody needs are not read.
+    if any(byte in text[:_GLANCE] for byte in _ODD) or not _even(text, len(fields)):
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
         text, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
     )
     try:
-        # Of all fields, one between two blanks or missing at the end is null, and one too many an error.
-        rows = records.select(wanted if at_bytes else list(fields)).collect()
+        rows = records.select(wanted).collect()
     except pl.exceptions.PolarsError as error:
         raise _IrregularError from error
     if any(column.null_count() for column in rows) or (
         "score" in wanted and rows["score"].is_nan().any()
     ):
         raise _IrregularError
-    if at_bytes and not _even(text, len(fields)):
-        raise _IrregularError
-    return rows.select(wanted).rechunk()
-
-
-def _plain(text: bytes) -> bool:
-    """Whether text has nothing that takes a closer look."""
-    if not text.endswith(b"\n") or text.startswith((*_STARTS, b"#")):
-        return False
-    if b"#" in text and b"\n#" in text:
-        return False
-    if not text.isascii():
-        # Byte order marks and U+FFFD, which a line may not hold, all start so; what else does is rare.
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return False
-        if b"\xef" in text:
-            return False
-    return True
+    return rows.rechunk()
 
 
 def _even(text: bytes, fields: int) -> bool:
-    """Whether each line has so many fields with one blank between them: seen in a fifth of the time that it takes to read them."""
-    import pyarrow as pa  # see `Run.parts`
-
-    code = pl.Series(pa.Array.from_buffers(pa.uint8(), len(text), [None, pa.py_buffer(text)]))
+    """Whether each line is a record of so many fields with one blank between them: seen in a third of the time that it takes to read them."""
+    if text.startswith((*_STARTS, b"#")) or (b"#" in text and b"\n#" in text):
+        return False
+    code = pl.Series([text]).cast(pl.List(pl.UInt8)).explode()
+    if code.is_empty() or (code.max() > _ASCII and not _clean(text)):
+        return False
     between = code <= ord(" ")
     ends = code.filter(between)
     lines = ends.gather_every(fields, fields - 1)
@@ -256,7 +219,17 @@ def _even(text: bytes, fields: int) -> bool:
         not between[0]
         and not (between.slice(1) & between.head(-1)).any()
         # what stands between fields is a blank or the end of a line, and each line ends where it should.
+        and text.endswith(b"\n")
         and bool((lines == ord("\n")).all())
         and lines.len() * fields == ends.len()
         and (ends == ord(" ")).sum() == ends.len() - lines.len()
     )
+
+
+def _clean(text: bytes) -> bool:
+    """Whether text is UTF-8 that has nothing to refuse: byte order marks and U+FFFD start with the same byte, which little else does."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\xef" not in text

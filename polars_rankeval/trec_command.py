@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from polars_rankeval.batches import WORKERS, ahead
 from polars_rankeval.checks import guarded, plural, refuse_duplicates
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.evaluation import GEOMETRIC_FLOOR, per_query
@@ -248,11 +247,6 @@ class _Evaluation:
         """One row per judged topic of the run, with the columns that the lines show."""
         if not parts:
             return None
-        size = math.ceil(len(parts) / WORKERS)
-        shares = (parts[first : first + size] for first in range(0, len(parts), size))
-        return pl.concat(ahead(self._values, shares))
-
-    def _values(self, parts: list[_Part]) -> pl.DataFrame:
         topics = pl.concat(part.topics for part in parts)
         rows = InOrder.joined([part.rows for part in parts])
         columns = Columns([TOPIC], "doc_id", "label", ["score"], [])

@@ -7,8 +7,9 @@ part is read line by line, or the run in one part.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypeVar
 
@@ -21,11 +22,16 @@ from polars_rankeval.trec import scan_qrels, scan_run
 from polars_rankeval.trec_lines import ZLIB
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
-PART_BYTES = 3 * 2**22
+PART_BYTES = 3 * 2**23
+#: Bytes that are looked at at once: they fit a cache.
+PIECE_BYTES = 2**21
 #: Rows of a part of a file that cannot be cut before it is read.
 ROWS = 600_000
 
 T = TypeVar("T")
+_Open: TypeAlias = Callable[[], BinaryIO]
+#: What reads the text of a stretch of a run, where it is worked on; or its rows, where it is no plain text.
+_Stretch: TypeAlias = Callable[[], Iterator[bytes]] | pl.DataFrame
 #: What is done with a part: its number, its rows, and its topics in their order, with the number of rows of each.
 Work: TypeAlias = Callable[[int, pl.DataFrame, pl.DataFrame], T]
 
@@ -76,7 +82,8 @@ class Run:
         A caller who keeps what it made of the parts drops it when `ScatteredError` says that a topic came twice; the run is then to be read
         `whole`.
         """
-        def work(numbered: tuple[int, bytes | pl.DataFrame]) -> tuple[list[str], T]:
+
+        def work(numbered: tuple[int, _Stretch]) -> tuple[list[str], T]:
             number, stretch = numbered
             rows = self._rows(stretch)
             topics = topics_of(rows)
@@ -98,18 +105,17 @@ class Run:
         self.regular = False
         return scan_run(self.source).collect().sort("query_id", maintain_order=True)
 
-    def _rows(self, stretch: bytes | pl.DataFrame) -> pl.DataFrame:
+    def _rows(self, stretch: _Stretch) -> pl.DataFrame:
         """The rows of a stretch; errors of the run itself know file and line."""
-        if isinstance(stretch, bytes):
-            try:
-                return _regular(stretch, _RUN)
-            except _IrregularError:
-                pass
-        self.regular = False
         if isinstance(stretch, pl.DataFrame):
-            return stretch
+            self.regular = False
+            return stretch.rechunk()
         try:
-            return scan_run(stretch).collect()
+            return _regular(stretch(), _RUN)
+        except _IrregularError:
+            self.regular = False
+        try:
+            return scan_run(b"".join(stretch())).collect()
         except (RankEvalError, pl.exceptions.PolarsError):
             scan_run(self.source).select(pl.col("score").count()).collect()
             raise
@@ -124,44 +130,56 @@ def judgements(qrels: str) -> pl.LazyFrame:
     """What `scan_qrels` reads, in a fraction of the time if the file is plain text with one blank between four fields."""
     if Path(qrels).is_file() and not is_table_file(qrels):
         try:
-            return _regular(Path(qrels).read_bytes(), _QRELS).lazy()
+            return _regular(_pieces(partial(open, qrels, "rb")), _QRELS).lazy()
         except _IrregularError:
             pass
     return scan_qrels(qrels)
 
 
-def _stretches(run: str | bytes, size: int) -> Iterator[bytes | pl.DataFrame]:
-    """The text of a run in stretches of whole topics; its rows where it is no plain text."""
+def _stretches(run: str | bytes, size: int) -> Iterator[_Stretch]:
+    """A run in stretches of whole topics."""
+    text: _Open | None = None
     if isinstance(run, bytes):
-        yield from _cut(io.BytesIO(run), size)
-        return
-    if Path(run).is_file() and not is_table_file(run):
-        with Path(run).open("rb") as file:
-            if not file.read(4).startswith(_STARTS):
-                yield from _cut(file, size)
+        text = partial(io.BytesIO, run)
+    elif Path(run).is_file() and not is_table_file(run):
+        text = partial(open, run, "rb")
+    if text is not None:
+        with text() as file:
+            if isinstance(run, bytes) or not file.read(4).startswith(_STARTS):
+                for start, stop in _cuts(file, size):
+                    yield partial(_pieces, text, start, stop)
                 return
-    frames = whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
-    yield from (frame.rechunk() for frame in frames)
+    yield from whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
 
 
-def _cut(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The bytes of a file, cut where the topic of the last line of a stretch starts.
+def _pieces(text: _Open, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """The text from one place to another, in pieces of whole lines."""
+    with text() as file:
+        stop = file.seek(0, io.SEEK_END) if stop is None else stop
+        while start < stop:
+            file.seek(min(start + PIECE_BYTES, stop) - 1)
+            file.readline()
+            end = min(file.tell(), stop)
+            file.seek(start)
+            yield file.read(end - start)
+            start = end
+
+
+def _cuts(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
+    """Where stretches of a file start and stop: where the topic of the last line that would fit starts.
 
     Whether what stands before the cut is of other topics is seen by their names, when the lines are read.
     """
     end, start = file.seek(0, io.SEEK_END), 0
     while start < end:
         length = size
-        while start + length < end:
-            border = _border(file, start, start + length)
-            if border is not None:
-                length = border - start
-                break
+        stop = None
+        while start + length < end and stop is None:
+            stop = _border(file, start, start + length)
             length *= 2
-        file.seek(start)
-        stretch = file.read(length)
-        start += length
-        yield stretch
+        stop = end if stop is None else stop
+        yield start, stop
+        start = stop
 
 
 def _border(file: BinaryIO, start: int, stop: int) -> int | None:
@@ -184,14 +202,19 @@ def _border(file: BinaryIO, start: int, stop: int) -> int | None:
         window *= 8
 
 
-def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+def _regular(pieces: Iterable[bytes], fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
     """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
+    texts = []
     # Bytes are looked at before they are split, so that fields that nobody needs are not read.
-    if any(byte in text[:_GLANCE] for byte in _ODD) or not _even(text, len(fields)):
+    for text in pieces:
+        if not _even(text, len(fields)):
+            raise _IrregularError
+        texts.append(text)
+    if not texts:
         raise _IrregularError
     wanted = [name for name in fields if not name.startswith("rk:")]
     records = pl.scan_csv(
-        text, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
+        texts, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
     )
     try:
         rows = records.select(wanted).collect()
@@ -206,7 +229,11 @@ def _regular(text: bytes, fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
 
 def _even(text: bytes, fields: int) -> bool:
     """Whether each line is a record of so many fields with one blank between them: seen in a third of the time that it takes to read them."""
-    if text.startswith((*_STARTS, b"#")) or (b"#" in text and b"\n#" in text):
+    if (
+        any(byte in text[:_GLANCE] for byte in _ODD)
+        or text.startswith((*_STARTS, b"#"))
+        or (b"#" in text and b"\n#" in text)
+    ):
         return False
     code = pl.Series([text]).cast(pl.List(pl.UInt8)).explode()
     if code.is_empty() or (code.max() > _ASCII and not _clean(text)):

@@ -18,6 +18,7 @@ TOPIC = "topic"
 #: What a match tells of a row of the run: which one it is.
 ROW = "rk:row"
 PAIR = "rk:pair"
+_SAME = "rk:same"
 _COLUMNS = [TOPIC, "doc_id", "label", "score"]
 
 
@@ -54,7 +55,7 @@ class JudgedPart:
         label = label.new_from_index(0, self.rows.height)
         if self.labels.height:
             label = label.scatter(self.labels[ROW], self.labels["label"])
-        return self._with_missed(self.rows.with_columns(label))
+        return self._with_missed(self.rows.with_columns(label).select(_COLUMNS))
 
     def in_order(self) -> InOrder:
         """The rows that matter to an evaluation: of the others no more is needed than their number."""
@@ -63,28 +64,31 @@ class JudgedPart:
             return JudgedPart.of(self.topics, self.table).in_order()
         new = flags[NEW_BLOCK]
         # Rows that are judged, and those that tie with others, which may be judged.
-        needed = [self.labels[ROW]]
+        row = self.labels[ROW]
         if not new.all():
-            needed.append((new & new.shift(-1, fill_value=True)).not_().arg_true().alias(ROW))
-        row = pl.concat(needed).unique().sort()
+            alone = new & new.shift(-1, fill_value=True)
+            row = pl.concat([row, alone.not_().arg_true().alias(ROW)]).unique()
+        row = row.sort()
         starts = new.arg_true()
         block = starts.search_sorted(row, side="right").alias(NEW_BLOCK) - 1
-        places = block_places(pl.col(NEW_BLOCK), starts, self.rows.height)
         rows = (
             self.rows[row]
-            .with_columns(row)
-            .hstack(block.to_frame().select(*places))
-            .join(self.labels, on=ROW, how="left", maintain_order="left")
+            .lazy()
+            # A copy of the documents: what is picked from a column of strings keeps the text of all of them.
+            .with_columns(pl.col("doc_id") + "", row, block)
+            .with_columns(*block_places(pl.col(NEW_BLOCK), starts, self.rows.height))
+            .join(self.labels.lazy(), on=ROW, how="left", maintain_order="left")
+            .select(*_COLUMNS, KEY, HI)
+            .collect(engine="in-memory")
         )
         first = flags[NEW_QUERY].arg_true()
         size = sizes(first, self.rows.height).alias(N)
         return InOrder(
-            self._with_missed(rows, KEY, HI),
-            self.rows[TOPIC].gather(first).alias(CODE).to_frame().with_columns(size),
+            self._with_missed(rows),
+            pl.DataFrame([self.rows[TOPIC].gather(first).alias(CODE), size]),
         )
 
-    def _with_missed(self, rows: pl.DataFrame, *others: str) -> pl.DataFrame:
-        rows = rows.select(*_COLUMNS, *others)
+    def _with_missed(self, rows: pl.DataFrame) -> pl.DataFrame:
         return pl.concat([rows, self.missed], how="diagonal") if self.missed.height else rows
 
 
@@ -128,31 +132,42 @@ def judged_part(
     """
     # Other numbers in each part, which rise from part to part; where a topic starts, the number does.
     first = number * 2**32
-    starts = topics["len"].cum_sum().head(-1)
-    numbers = pl.zeros(rows.height, pl.Int64, eager=True).scatter(starts, 1).cum_sum() + first
-    coded = rows.select(numbers.set_sorted().alias(TOPIC), "doc_id", "score")
+    code = (pl.col("query_id").rle_id().cast(pl.Int64) + first).set_sorted()
+    pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias(PAIR)
+    coded = _now(rows.lazy().select(code.alias(TOPIC), "doc_id", "score").with_columns(pair))
     known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
         judged, on="query_id", maintain_order="left"
     )
-    pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias(PAIR)
-    here = known.explode("doc_id", "label").select(TOPIC, "doc_id", "label", pair)
+    here = _now(
+        known.lazy().explode("doc_id", "label").select(TOPIC, "doc_id", "label").with_columns(pair)
+    )
     known = known.select(TOPIC, "query_id")
     if known.height < topics.height:
         coded = coded.join(known, on=TOPIC, how="semi", maintain_order="left")
-    pairs = coded.select(pl.col(TOPIC).set_sorted(), pair)
     # The row of each judged document: the few are looked for among the many, which stay where they are.
-    found = pairs.select(PAIR).with_row_index(ROW).join(here, on=PAIR)
+    same = pl.all_horizontal(pl.col(name) == pl.col(f"{name}_right") for name in (TOPIC, "doc_id"))
+    found = _now(
+        coded.lazy()
+        .with_row_index(ROW)
+        .join(here.lazy(), on=PAIR)
+        .select(ROW, "label", PAIR, same.alias(_SAME))
+    )
     # Topic by topic the hashes fit a cache: a fraction of the time of all at once.
-    distinct = pairs.group_by(TOPIC).agg(pl.col(PAIR).n_unique())[PAIR].sum()
+    distinct = _now(coded.lazy().group_by(TOPIC).agg(pl.col(PAIR).n_unique()))[PAIR].sum()
     if (
-        distinct < pairs.height
+        distinct < coded.height
         or here[PAIR].n_unique() < here.height
-        or (coded["doc_id"].gather(found[ROW]) != found["doc_id"]).any()
-        or (coded[TOPIC].gather(found[ROW]) != found[TOPIC]).any()
+        or not found[_SAME].all()
     ):
         return _exactly(rows, known, judged)
-    missed = here.join(found, on=PAIR, how="anti").select(TOPIC, "doc_id", "label")
+    missed = _now(
+        here.lazy().join(found.lazy(), on=PAIR, how="anti").select(TOPIC, "doc_id", "label")
+    )
     return JudgedPart(known, coded, found.select(ROW, "label"), missed)
+
+
+def _now(plan: pl.LazyFrame) -> pl.DataFrame:
+    return plan.collect(engine="in-memory")
 
 
 def _exactly(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) -> JudgedPart:

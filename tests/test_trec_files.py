@@ -209,7 +209,7 @@ REGULAR = b"q1 Q0 d 1 0.5 x"
 @given(lines=st.lists(st.one_of(NEARLY, st.just(REGULAR), LINES), max_size=4))
 def test_what_is_read_fast_is_what_is_read_strictly(lines: list[bytes]) -> None:
     def read(text: bytes) -> pl.DataFrame:
-        return trec_batches._regular(text, trec_batches._RUN)
+        return trec_batches._regular([text], trec_batches._RUN)
 
     assert read(REGULAR + b"\n" + REGULAR + b"\n").rows() == [("q1", "d", 0.5)] * 2
     text = b"\n".join([REGULAR, *lines, b""])

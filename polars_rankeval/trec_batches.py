@@ -32,8 +32,10 @@ T = TypeVar("T")
 _Open: TypeAlias = Callable[[], BinaryIO]
 #: What reads the text of a stretch of a run, where it is worked on; or its rows, where it is no plain text.
 _Stretch: TypeAlias = Callable[[], Iterator[bytes]] | pl.DataFrame
-#: What is done with a part: its number, its rows, and its topics in their order, with the number of rows of each.
-Work: TypeAlias = Callable[[int, pl.DataFrame, pl.DataFrame], T]
+#: What is done with a part: its rows and topics, as `numbered` gives them.
+Work: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], T]
+#: Integer that stands for a topic.
+TOPIC = "topic"
 
 #: The fields of a line; those that say nothing to an evaluation start with "rk:".
 _RUN: dict[str, type[pl.DataType]] = {
@@ -83,13 +85,12 @@ class Run:
         `whole`.
         """
 
-        def work(numbered: tuple[int, _Stretch]) -> tuple[list[str], T]:
-            number, stretch = numbered
-            rows = self._rows(stretch)
-            topics = topics_of(rows)
+        def work(stretch: tuple[int, _Stretch]) -> tuple[list[str], T]:
+            number, text = stretch
+            rows, topics = numbered(self._rows(text), number)
             if topics["query_id"].n_unique() < topics.height:
                 raise ScatteredError
-            return topics["query_id"].to_list(), function(number, rows, topics)
+            return topics["query_id"].to_list(), function(rows, topics)
 
         seen: set[str] = set()
         stretches = enumerate(_stretches(self.source, self.part_bytes))
@@ -121,9 +122,16 @@ class Run:
             raise
 
 
-def topics_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The topics of rows that are ordered by them, and the rows of each: query_id and len."""
-    return rows.select(pl.col("query_id").rle().struct.unnest()).rename({"value": "query_id"})
+def numbered(rows: pl.DataFrame, part: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows whose topics stand together with numbers of these, TOPIC; and the topics: TOPIC and query_id.
+
+    Numbers rise, from one part to the next too.
+    """
+    number = pl.col("query_id").rle_id().cast(pl.Int64) + part * 2**32
+    rows = rows.with_columns(number.set_sorted().alias(TOPIC))
+    topic = rows[TOPIC].unique().sort()
+    names = rows["query_id"].gather(rows[TOPIC].search_sorted(topic))
+    return rows, pl.DataFrame([topic, names])
 
 
 def judgements(qrels: str) -> pl.LazyFrame:

@@ -20,8 +20,8 @@ from polars_rankeval.measures.trec_names import TREC, TrecMeasure, trec_measures
 from polars_rankeval.plan import Options, per_query_plan
 from polars_rankeval.table import Columns
 from polars_rankeval.trec import last_tag
-from polars_rankeval.trec_batches import Run, ScatteredError, judgements, topics_of
-from polars_rankeval.trec_judged import TOPIC, InOrder, JudgedPart, judged_part
+from polars_rankeval.trec_batches import TOPIC, Run, ScatteredError, judgements, numbered
+from polars_rankeval.trec_judged import InOrder, JudgedPart, judged_part
 from polars_rankeval.trec_lines import may_have_comments, skipped_lines
 
 _OFFICIAL = (
@@ -143,8 +143,7 @@ def _output(options: argparse.Namespace) -> list[str]:
         try:
             found = list(run.parts(evaluation.part))
         except ScatteredError:
-            rows = run.whole()
-            found = [evaluation.part(0, rows, topics_of(rows))]
+            found = [evaluation.part(*numbered(run.whole()))]
     values = evaluation.values([part for part in found if part is not None])
     if values is None:
         msg = f"no topic of {options.run} is judged in {options.qrels}"
@@ -222,12 +221,12 @@ class _Evaluation:
         # Rows that are to be left out are when a part is made.
         self._asked = Options(measures, "doc", "zero", judged_only=False, unique=True)
 
-    def part(self, number: int, rows: pl.DataFrame, topics: pl.DataFrame) -> _Part | None:
+    def part(self, rows: pl.DataFrame, topics: pl.DataFrame) -> _Part | None:
         """Order the rows of a part, if one of its topics is judged."""
         options = self._options
         if options.v9:
             rows = rows.with_columns(pl.col("score").cast(pl.Float32))
-        part = judged_part(number, rows, topics, self._judged())
+        part = judged_part(rows, topics, self._judged())
         topics = part.topics
         if topics.is_empty():
             return None

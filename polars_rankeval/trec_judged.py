@@ -12,9 +12,8 @@ from polars_rankeval.checks import CODE
 from polars_rankeval.judge import judge
 from polars_rankeval.ordered import FALLS, NEW_BLOCK, NEW_QUERY, OrderedRows, block_places, steps
 from polars_rankeval.ranking import HI, KEY, N, Rows, sizes
+from polars_rankeval.trec_batches import TOPIC
 
-#: Integer that stands for the topic.
-TOPIC = "topic"
 #: What a match tells of a row of the run: which one it is.
 ROW = "rk:row"
 PAIR = "rk:pair"
@@ -28,7 +27,7 @@ class JudgedPart:
 
     #: TOPIC and query_id
     topics: pl.DataFrame
-    #: TOPIC, doc_id and score, topic by topic
+    #: TOPIC, doc_id and score of each, topic by topic
     rows: pl.DataFrame
     #: ROW and label of those that are judged
     labels: pl.DataFrame
@@ -79,12 +78,11 @@ class JudgedPart:
             .with_columns(*block_places(pl.col(NEW_BLOCK), starts, self.rows.height))
             .join(self.labels.lazy(), on=ROW, how="left", maintain_order="left")
             .select(*_COLUMNS, KEY, HI)
-            .collect(engine="in-memory")
         )
         first = flags[NEW_QUERY].arg_true()
         size = sizes(first, self.rows.height).alias(N)
         return InOrder(
-            self._with_missed(rows),
+            self._with_missed(_now(rows)),
             pl.DataFrame([self.rows[TOPIC].gather(first).alias(CODE), size]),
         )
 
@@ -122,25 +120,16 @@ class InOrder:
         )
 
 
-def judged_part(
-    number: int, rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame
-) -> JudgedPart:
-    """Match a part with its judgements; `judged` has one row per query, with lists of documents and labels.
+def judged_part(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) -> JudgedPart:
+    """Match a part, as `numbered` gives it, with its judgements; `judged` has one row per query, with lists of documents and labels.
 
     Documents are matched by a hash of the pair, which is what makes this fast; matches are compared, and where a hash stands twice the pairs
     themselves are joined.
     """
-    # Other numbers in each part, which rise from part to part; where a topic starts, the number does.
-    first = number * 2**32
-    code = (pl.col("query_id").rle_id().cast(pl.Int64) + first).set_sorted()
     pair = (pl.col("doc_id").hash() ^ pl.col(TOPIC).reinterpret(dtype=pl.UInt64)).alias(PAIR)
-    coded = _now(rows.lazy().select(code.alias(TOPIC), "doc_id", "score").with_columns(pair))
-    known = topics.select((pl.int_range(pl.len()) + first).alias(TOPIC), "query_id").join(
-        judged, on="query_id", maintain_order="left"
-    )
-    here = _now(
-        known.lazy().explode("doc_id", "label").select(TOPIC, "doc_id", "label").with_columns(pair)
-    )
+    coded = rows.select(TOPIC, "doc_id", "score", pair)
+    known = topics.join(judged, on="query_id", maintain_order="left")
+    here = _now(known.lazy().explode("doc_id", "label").with_columns(pair))
     known = known.select(TOPIC, "query_id")
     if known.height < topics.height:
         coded = coded.join(known, on=TOPIC, how="semi", maintain_order="left")
@@ -154,23 +143,22 @@ def judged_part(
     )
     # Topic by topic the hashes fit a cache: a fraction of the time of all at once.
     distinct = _now(coded.lazy().group_by(TOPIC).agg(pl.col(PAIR).n_unique()))[PAIR].sum()
-    if (
-        distinct < coded.height
-        or here[PAIR].n_unique() < here.height
-        or not found[_SAME].all()
-    ):
+    if distinct < coded.height or here[PAIR].n_unique() < here.height or not found[_SAME].all():
         return _exactly(rows, known, judged)
-    missed = _now(
-        here.lazy().join(found.lazy(), on=PAIR, how="anti").select(TOPIC, "doc_id", "label")
+    missed = here.lazy().join(found.lazy(), on=PAIR, how="anti")
+    return JudgedPart(
+        known,
+        coded,
+        found.select(ROW, "label"),
+        _now(missed.select(TOPIC, "doc_id", "label")),
     )
-    return JudgedPart(known, coded, found.select(ROW, "label"), missed)
-
-
-def _now(plan: pl.LazyFrame) -> pl.DataFrame:
-    return plan.collect(engine="in-memory")
 
 
 def _exactly(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) -> JudgedPart:
     """The same by the pairs themselves, which refuses those that come twice."""
-    plan = judge(rows, judged.explode("doc_id", "label"), missing="drop")
+    plan = judge(rows.drop(TOPIC), judged.explode("doc_id", "label"), missing="drop")
     return JudgedPart.of(topics, plan.collect().join(topics, on="query_id").select(_COLUMNS))
+
+
+def _now(plan: pl.LazyFrame) -> pl.DataFrame:
+    return plan.collect(engine="in-memory")

@@ -7,7 +7,7 @@ part is read line by line, or the run in one part.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from polars_rankeval.batches import ahead, whole_queries, whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.trec import scan_qrels, scan_run
-from polars_rankeval.trec_lines import ZLIB
+from polars_rankeval.trec_regular import QRELS, RUN, STARTS, IrregularError, regular
 
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
 PART_BYTES = 3 * 2**23
@@ -29,7 +29,6 @@ PIECE_BYTES = 2**21
 ROWS = 600_000
 
 T = TypeVar("T")
-_Open: TypeAlias = Callable[[], BinaryIO]
 #: What reads the text of a stretch of a run, where it is worked on; or its rows, where it is no plain text.
 _Stretch: TypeAlias = Callable[[], Iterator[bytes]] | pl.DataFrame
 #: What is done with a part: its rows and topics, as `numbered` gives them.
@@ -37,36 +36,9 @@ Work: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], T]
 #: Integer that stands for a topic.
 TOPIC = "topic"
 
-#: The fields of a line; those that say nothing to an evaluation start with "rk:".
-_RUN: dict[str, type[pl.DataType]] = {
-    "query_id": pl.String,
-    "rk:iteration": pl.String,
-    "doc_id": pl.String,
-    "rk:rank": pl.String,
-    "score": pl.Float64,
-    "rk:tag": pl.String,
-}
-_QRELS: dict[str, type[pl.DataType]] = {
-    "query_id": pl.String,
-    "rk:iteration": pl.String,
-    "doc_id": pl.String,
-    "label": pl.Int64,
-}
-#: What ends a field or a line besides one blank and a line feed, or may not stand in one; the first bytes of a text nearly always tell.
-_ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
-_GLANCE = 2**12
-#: The largest byte of ASCII.
-_ASCII = 127
-#: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
-_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf", *ZLIB)
-
 
 class ScatteredError(Exception):
     """A topic stands in several places."""
-
-
-class _IrregularError(Exception):
-    """Lines that are not all six fields with one blank between them."""
 
 
 @dataclass
@@ -112,11 +84,12 @@ class Run:
             self.regular = False
             return stretch.rechunk()
         try:
-            return _regular(stretch(), _RUN)
-        except _IrregularError:
+            return regular(stretch(), RUN)
+        except IrregularError:
             self.regular = False
         try:
-            return scan_run(b"".join(stretch())).collect()
+            # The blank line keeps the name of a topic from looking like the start of a zlib stream.
+            return scan_run(b"\n" + b"".join(stretch())).collect()
         except (RankEvalError, pl.exceptions.PolarsError):
             scan_run(self.source).select(pl.col("score").count()).collect()
             raise
@@ -138,31 +111,30 @@ def judgements(qrels: str) -> pl.LazyFrame:
     """What `scan_qrels` reads, in a fraction of the time if the file is plain text with one blank between four fields."""
     if Path(qrels).is_file() and not is_table_file(qrels):
         try:
-            return _regular(_pieces(partial(open, qrels, "rb")), _QRELS).lazy()
-        except _IrregularError:
+            return regular(_pieces(qrels), QRELS).lazy()
+        except IrregularError:
             pass
     return scan_qrels(qrels)
 
 
 def _stretches(run: str | bytes, size: int) -> Iterator[_Stretch]:
     """A run in stretches of whole topics."""
-    text: _Open | None = None
-    if isinstance(run, bytes):
-        text = partial(io.BytesIO, run)
-    elif Path(run).is_file() and not is_table_file(run):
-        text = partial(open, run, "rb")
-    if text is not None:
-        with text() as file:
-            if isinstance(run, bytes) or not file.read(4).startswith(_STARTS):
+    if isinstance(run, bytes) or (Path(run).is_file() and not is_table_file(run)):
+        with _opened(run) as file:
+            if not file.read(4).startswith(STARTS):
                 for start, stop in _cuts(file, size):
-                    yield partial(_pieces, text, start, stop)
+                    yield partial(_pieces, run, start, stop)
                 return
     yield from whole_queries(whole_table(scan_run(run), ROWS), ["query_id"])
 
 
-def _pieces(text: _Open, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+def _opened(text: str | bytes) -> BinaryIO:
+    return io.BytesIO(text) if isinstance(text, bytes) else Path(text).open("rb")
+
+
+def _pieces(text: str | bytes, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
     """The text from one place to another, in pieces of whole lines."""
-    with text() as file:
+    with _opened(text) as file:
         stop = file.seek(0, io.SEEK_END) if stop is None else stop
         while start < stop:
             file.seek(min(start + PIECE_BYTES, stop) - 1)
@@ -208,63 +180,3 @@ def _border(file: BinaryIO, start: int, stop: int) -> int | None:
         if first == start:
             return None
         window *= 8
-
-
-def _regular(pieces: Iterable[bytes], fields: dict[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Rows of text with these fields and one blank between them on each line, which a CSV reader splits in a fraction of the time."""
-    texts = []
-    # Bytes are looked at before they are split, so that fields that nobody needs are not read.
-    for text in pieces:
-        if not _even(text, len(fields)):
-            raise _IrregularError
-        texts.append(text)
-    if not texts:
-        raise _IrregularError
-    wanted = [name for name in fields if not name.startswith("rk:")]
-    records = pl.scan_csv(
-        texts, separator=" ", has_header=False, quote_char=None, schema=fields, glob=False
-    )
-    try:
-        rows = records.select(wanted).collect()
-    except pl.exceptions.PolarsError as error:
-        raise _IrregularError from error
-    if any(column.null_count() for column in rows) or (
-        "score" in wanted and rows["score"].is_nan().any()
-    ):
-        raise _IrregularError
-    return rows.rechunk()
-
-
-def _even(text: bytes, fields: int) -> bool:
-    """Whether each line is a record of so many fields with one blank between them: seen in a third of the time that it takes to read them."""
-    if (
-        any(byte in text[:_GLANCE] for byte in _ODD)
-        or text.startswith((*_STARTS, b"#"))
-        or (b"#" in text and b"\n#" in text)
-    ):
-        return False
-    code = pl.Series([text]).cast(pl.List(pl.UInt8)).explode()
-    if code.is_empty() or (code.max() > _ASCII and not _clean(text)):
-        return False
-    between = code <= ord(" ")
-    ends = code.filter(between)
-    lines = ends.gather_every(fields, fields - 1)
-    return (
-        # No field is empty,
-        not between[0]
-        and not (between.slice(1) & between.head(-1)).any()
-        # what stands between fields is a blank or the end of a line, and each line ends where it should.
-        and text.endswith(b"\n")
-        and bool((lines == ord("\n")).all())
-        and lines.len() * fields == ends.len()
-        and (ends == ord(" ")).sum() == ends.len() - lines.len()
-    )
-
-
-def _clean(text: bytes) -> bool:
-    """Whether text is UTF-8 that has nothing to refuse: byte order marks and U+FFFD start with the same byte, which little else does."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\xef" not in text

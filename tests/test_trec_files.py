@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_rankeval as rk
-from polars_rankeval import trec_batches
+from polars_rankeval import trec_batches, trec_regular
 from polars_rankeval.trec_batches import Run, ScatteredError, judgements
 from polars_rankeval.trec_lines import ZLIB
 
@@ -209,13 +209,13 @@ REGULAR = b"q1 Q0 d 1 0.5 x"
 @given(lines=st.lists(st.one_of(NEARLY, st.just(REGULAR), LINES), max_size=4))
 def test_what_is_read_fast_is_what_is_read_strictly(lines: list[bytes]) -> None:
     def read(text: bytes) -> pl.DataFrame:
-        return trec_batches._regular([text], trec_batches._RUN)
+        return trec_regular.regular([text], trec_regular.RUN)
 
     assert read(REGULAR + b"\n" + REGULAR + b"\n").rows() == [("q1", "d", 0.5)] * 2
     text = b"\n".join([REGULAR, *lines, b""])
     try:
         rows = read(text)
-    except trec_batches._IrregularError:
+    except trec_regular.IrregularError:
         return
     assert rows.rows() == rk.scan_run(text).collect().rows()
 
@@ -315,8 +315,12 @@ def test_parts_of_a_run_are_the_run(rows: list[tuple[str, ...]], tmp_path_factor
     assert_frame_equal(got, wanted)
 
 
+@pytest.mark.parametrize("piece", [1, 50, 10**6])
 @pytest.mark.parametrize("size", [1, 30, 64, 10**6])
-def test_parts_are_cut_where_topics_start(size: int, tmp_path: Path) -> None:
+def test_parts_are_cut_where_topics_start(
+    size: int, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec_batches, "PIECE_BYTES", piece)
     # A topic whose name starts another one, one longer than a part, a comment, a blank line and other gaps.
     lines = [f"{q} Q0 d{i} 1 {i} t" for q in ("q1", "q10", "q3") for i in range(9)]
     lines += ["# q2", "", *(f"q2\tQ0 d{i} 1 3 t" for i in range(9))]
@@ -328,6 +332,40 @@ def test_parts_are_cut_where_topics_start(size: int, tmp_path: Path) -> None:
     assert_frame_equal(
         pl.concat(Run(path.read_bytes(), part_bytes=size).parts(itself)), pl.concat(got)
     )
+
+
+@pytest.mark.parametrize("piece", [1, 50, 10**6])
+def test_text_is_looked_at_in_pieces_of_whole_lines(
+    piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec_batches, "PIECE_BYTES", piece)
+    lines = [f"q1 Q0 {'d' * i} 1 {i} t" for i in range(1, 30)]
+    (path := tmp_path / "run").write_text("\n".join([*lines, ""]))
+    run = Run(str(path))
+    (rows,) = run.parts(itself)
+    assert run.regular
+    assert_frame_equal(rows, rk.scan_run(path).collect())
+    # A comment, in whichever piece, makes the part one that is read line by line.
+    path.write_text("\n".join([*lines[:20], "# half of it", *lines[20:], ""]))
+    run = Run(str(path))
+    (again,) = run.parts(itself)
+    assert not run.regular
+    assert_frame_equal(again, rows)
+
+
+def test_a_part_may_start_as_a_zlib_stream_does(tmp_path: Path) -> None:
+    lines = [f"{q} Q0 d{i} 1 {i} t" for q in ("q1", "x^2", "q3") for i in range(3)]
+    (path := tmp_path / "run").write_text("\n".join([*lines, ""]))
+    for source in (str(path), path.read_bytes()):
+        got = list(Run(source, part_bytes=40).parts(itself))
+        assert len(got) > 1
+        assert_frame_equal(pl.concat(got), rk.scan_run(path).collect())
+
+
+def test_a_compressed_run_from_a_pipe_is_not_cut() -> None:
+    text = "".join(f"q{i} Q0 d 1 {i} t\n" for i in range(500)).encode()
+    got = pl.concat(Run(gzip.compress(text), part_bytes=100).parts(itself))
+    assert_frame_equal(got, rk.scan_run(text).collect())
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_one_line_among_others(
 def whole_run(path: str) -> pl.DataFrame:
     """A run as the command reads it."""
     try:
-        found = list(Run(path).parts(lambda _number, rows, _topics: rows))
+        found = list(Run(path).parts(lambda rows, _topics: rows.drop("topic")))
     except ScatteredError:
         return Run(path).whole()
     return pl.concat(found) if found else pl.DataFrame()

@@ -10,6 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from polars_rankeval._typing import Source
+from polars_rankeval.chunks import whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import require_content
 from polars_rankeval.io_source import answered, needed
@@ -133,7 +134,7 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
         frames = (
             # The engine for data in memory: that of streams would take a few hundred lines at a time.
             _parsed(path, batch.lazy(), names, wanted).collect(engine="in-memory")
-            for batch in lines.collect_batches(chunk_size=LINES, maintain_order=True, lazy=True)
+            for batch in whole_table(lines, LINES)
         )
         yield from answered(frames, with_columns, predicate)
 

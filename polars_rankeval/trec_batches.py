@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeAlias, TypeVar
 
 import polars as pl
 
-from polars_rankeval.batches import ahead, whole_queries, whole_table
+from polars_rankeval.chunks import ahead, whole_queries, whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import is_table_file
 from polars_rankeval.trec import scan_qrels, scan_run

@@ -19,7 +19,8 @@ from polars.testing import assert_frame_equal
 import polars_rankeval as rk
 from oracle import TIES
 from panel import PANEL
-from polars_rankeval.batches import Seen, whole_queries, whole_table
+from polars_rankeval.batches import Seen
+from polars_rankeval.chunks import whole_queries, whole_table
 from strategies import Table, tables
 from ways import WAYS, Way
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from polars_rankeval.arrow_bytes import numbers
 from polars_rankeval.trec_lines import ZLIB
 
 #: The fields of a line; those that say nothing to an evaluation start with "rk:".
@@ -69,7 +70,7 @@ def _even(text: bytes, fields: int) -> bool:
         or not (text.isascii() or _clean(text))
     ):
         return False
-    code = pl.Series([text]).cast(pl.List(pl.UInt8)).explode()
+    code = numbers(text)
     between = code <= ord(" ")
     ends = code.filter(between)
     lines = ends.gather_every(fields, fields - 1)

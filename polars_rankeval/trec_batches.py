@@ -24,7 +24,7 @@ from polars_rankeval.trec_regular import QRELS, RUN, STARTS, IrregularError, reg
 #: Bytes of a part, unless a topic has more: large enough that a plan costs little beside its rows.
 PART_BYTES = 3 * 2**23
 #: Bytes that are looked at at once: they fit a cache.
-PIECE_BYTES = 2**21
+PIECE_BYTES = 2**22
 #: The largest piece of memory from which the C library of Linux learns.
 KEPT_BYTES = 31 * 2**20
 #: Rows of a part of a file that cannot be cut before it is read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import polars as pl
 
@@ -27,6 +28,8 @@ QRELS: dict[str, type[pl.DataType]] = {
 #: What ends a field or a line besides one blank and a line feed, or may not stand in one; the first bytes of a text nearly always tell.
 _ODD = (b"\t", b"\r", b"\0", b"\v", b"\f")
 _GLANCE = 2**12
+#: The largest byte of ASCII.
+_ASCII = 127
 #: How a file starts that is compressed (gzip, zlib, zstd) or has a byte order mark: nothing to cut.
 STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf", *ZLIB)
 
@@ -67,21 +70,22 @@ def _even(text: bytes, fields: int) -> bool:
         or not text.endswith(b"\n")
         or text.startswith((*STARTS, b"#"))
         or (b"#" in text and b"\n#" in text)
-        or not (text.isascii() or _clean(text))
     ):
         return False
     code = numbers(text)
+    if cast("int", code.max()) > _ASCII and not _clean(text):
+        return False
     between = code <= ord(" ")
     ends = code.filter(between)
-    lines = ends.gather_every(fields, fields - 1)
+    line = pl.Series([*b" " * (fields - 1), *b"\n"], dtype=pl.UInt8)
     return (
         # No field is empty,
         not between[0]
         and not (between.slice(1) & between.head(-1)).any()
-        # what stands between fields is a blank or the end of a line, and each line ends where it should.
-        and bool((lines == ord("\n")).all())
-        and lines.len() * fields == ends.len()
-        and (ends == ord(" ")).sum() == ends.len() - lines.len()
+        # and what ends the fields of the first line ends those of all.
+        and ends.len() % fields == 0
+        and bool((ends.head(fields) == line).all())
+        and bool((ends.slice(fields) == ends.head(-fields)).all())
     )
 
 

@@ -189,11 +189,14 @@ class _Judgements:
 
 
 def _judgements(qrels: str) -> _Judgements:
-    judged = judgements(qrels)
-    schema = judged.collect_schema()
-    columns = Columns(["query_id"], "doc_id", "label", [], [])
-    table = guarded(judged, refuse_duplicates(judged, columns, schema)).collect()
-    return _Judgements(table, table.group_by("query_id").agg("doc_id", "label"))
+    table = judgements(qrels).collect()
+    lists = table.group_by("query_id").agg("doc_id", "label")
+    documents = lists["doc_id"].list
+    # Which document comes twice is looked for where one does.
+    if (documents.n_unique() < documents.len()).any():
+        columns = Columns(["query_id"], "doc_id", "label", [], [])
+        guarded(table.lazy(), refuse_duplicates(table.lazy(), columns, table.schema)).collect()
+    return _Judgements(table, lists)
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,7 @@ class JudgedPart:
     @property
     def table(self) -> pl.DataFrame:
         """TOPIC, doc_id, label and score, as `judge` gives them."""
-        label = pl.Series("label", [None], dtype=self.labels.schema["label"])
-        label = label.new_from_index(0, self.rows.height)
-        if self.labels.height:
-            label = label.scatter(self.labels[ROW], self.labels["label"])
+        label = self._label(self.rows.height, self.labels[ROW])
         return self._with_missed(self.rows.with_columns(label).select(_COLUMNS))
 
     def in_order(self) -> InOrder:
@@ -74,9 +71,12 @@ class JudgedPart:
             self.rows[row]
             .lazy()
             # A copy of the documents: what is picked from a column of strings keeps the text of all of them.
-            .with_columns(pl.col("doc_id") + "", row, block)
+            .with_columns(
+                pl.col("doc_id") + "",
+                self._label(row.len(), row.search_sorted(self.labels[ROW])),
+                block,
+            )
             .with_columns(*block_places(pl.col(NEW_BLOCK), starts, self.rows.height))
-            .join(self.labels.lazy(), on=ROW, how="left", maintain_order="left")
             .select(*_COLUMNS, KEY, HI)
         )
         first = flags[NEW_QUERY].arg_true()
@@ -85,6 +85,12 @@ class JudgedPart:
             self._with_missed(_now(rows)),
             pl.DataFrame([self.rows[TOPIC].gather(first).alias(CODE), size]),
         )
+
+    def _label(self, rows: int, at: pl.Series) -> pl.Series:
+        """The labels at their places among so many rows."""
+        label = pl.Series("label", [None], dtype=self.labels.schema["label"])
+        label = label.new_from_index(0, rows)
+        return label.scatter(at, self.labels["label"]) if at.len() else label
 
     def _with_missed(self, rows: pl.DataFrame) -> pl.DataFrame:
         return pl.concat([rows, self.missed], how="diagonal") if self.missed.height else rows

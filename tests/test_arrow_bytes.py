@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
@@ -23,12 +24,14 @@ def test_the_numbers_are_the_bytes(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("used", [lambda s: s, lambda s: s.slice(2, 3), lambda s: s.to_frame()])
-def test_the_text_lives_as_long_as_what_looks_at_it(used: object) -> None:
+def test_the_text_lives_as_long_as_what_looks_at_it(
+    used: Callable[[pl.Series], object],
+) -> None:
     text = bytes(range(200)) * 5
     before = sys.getrefcount(text)
     column = numbers(text)
     assert sys.getrefcount(text) == before + 1
-    view = used(column)  # type: ignore[operator]
+    view = used(column)
     del column
     gc.collect()
     assert sys.getrefcount(text) == before + 1

@@ -189,7 +189,7 @@ class _Judgements:
 
 
 def _judgements(qrels: str) -> _Judgements:
-    table = judgements(qrels).collect()
+    table = judgements(qrels)
     lists = table.group_by("query_id").agg("doc_id", "label")
     documents = lists["doc_id"].list
     # Which document comes twice is looked for where one does.

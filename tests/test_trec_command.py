@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -161,6 +162,20 @@ def test_runs_that_cannot_be_read(
 def test_files_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "no"), str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.startswith("rankeval trec: error: ")
+
+
+@pytest.mark.parametrize("damaged", ["qrels", "run"])
+def test_a_damaged_file_is_named(
+    damaged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {"qrels": "q 0 d{} {}\n", "run": "q Q0 d{} 1 {} x\n"}
+    paths = []
+    for name, line in texts.items():
+        packed = gzip.compress("".join(line.format(i, i * i) for i in range(999)).encode())
+        paths.append(tmp_path / f"{name}.gz")
+        paths[-1].write_bytes(packed[:1500] if name == damaged else packed)
+    assert main([str(path) for path in paths]) == 2
+    assert f"end of file (while reading {tmp_path / damaged}.gz)" in capsys.readouterr().err
 
 
 def test_comments_are_told_on_standard_error(

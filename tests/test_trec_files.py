@@ -383,7 +383,7 @@ def test_a_compressed_run_from_a_pipe_is_not_cut() -> None:
 def test_judgements_are_what_scan_qrels_reads(text: str, tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text(text)
-    assert_frame_equal(judgements(str(path)).collect(), rk.scan_qrels(path).collect())
+    assert_frame_equal(judgements(str(path)), rk.scan_qrels(path).collect())
 
 
 @pytest.mark.parametrize("line", ["q 0  1", "q  e 1", "q 0 e", "q 0 e 1 2", "q 0 e 1.0", "q 0 e x"])
@@ -391,4 +391,4 @@ def test_malformed_judgements_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text(f"q 0 d 1\n{line}\n")
     with pytest.raises(rk.RankEvalError, match="line 2 "):
-        judgements(str(path)).collect()
+        judgements(str(path))

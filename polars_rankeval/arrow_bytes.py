@@ -86,6 +86,7 @@ class _Exported:
         # No bits that tell nulls, and the bytes.
         buffers = (c_void_p * 2)(None, cast(c_char_p(self._text), c_void_p).value)
         at = addressof(buffers)
+        # Polars moves both out of the capsules while this object is there.
         self._schema = _Schema(_UINT8, b"", release=_release_schema)
         self._array = _Array(len(self._text), n_buffers=2, buffers=at, release=_release_array)
         _held[at] = (self._text, buffers)

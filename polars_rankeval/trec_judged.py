@@ -88,9 +88,8 @@ class JudgedPart:
 
     def _label(self, rows: int, at: pl.Series) -> pl.Series:
         """The labels at their places among so many rows."""
-        label = pl.Series("label", [None], dtype=self.labels.schema["label"])
-        label = label.new_from_index(0, rows)
-        return label.scatter(at, self.labels["label"]) if at.len() else label
+        none = pl.repeat(None, rows, dtype=self.labels.schema["label"], eager=True)
+        return none.alias("label").scatter(at, self.labels["label"])
 
     def _with_missed(self, rows: pl.DataFrame) -> pl.DataFrame:
         return pl.concat([rows, self.missed], how="diagonal") if self.missed.height else rows
@@ -148,7 +147,7 @@ def judged_part(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) 
         .select(ROW, "label", PAIR, same.alias(_SAME))
     )
     # Topic by topic the hashes fit a cache: a fraction of the time of all at once.
-    distinct = _now(coded.lazy().group_by(TOPIC).agg(pl.col(PAIR).n_unique()))[PAIR].sum()
+    distinct = coded.group_by(TOPIC).agg(pl.col(PAIR).n_unique())[PAIR].sum()
     if distinct < coded.height or here[PAIR].n_unique() < here.height or not found[_SAME].all():
         return _exactly(rows, known, judged)
     missed = here.lazy().join(found.lazy(), on=PAIR, how="anti")
@@ -167,4 +166,5 @@ def _exactly(rows: pl.DataFrame, topics: pl.DataFrame, judged: pl.DataFrame) -> 
 
 
 def _now(plan: pl.LazyFrame) -> pl.DataFrame:
+    """Several steps as one plan: each that is a plan of its own takes as long as thousands of rows."""
     return plan.collect(engine="in-memory")

@@ -24,12 +24,14 @@ from polars_rankeval.expressions import (
     reciprocal_rank,
     success,
 )
+from polars_rankeval.groups import from_groups
 from polars_rankeval.judge import judge, unmatched
 from polars_rankeval.measures.names import Measure
 from polars_rankeval.partitions import Partitions, partition_by_query
 from polars_rankeval.sample import sample
 from polars_rankeval.sources import scan
-from polars_rankeval.svmlight import from_groups, scan_svmlight, write_svmlight
+from polars_rankeval.svmlight import scan_svmlight
+from polars_rankeval.svmlight_writer import write_svmlight
 from polars_rankeval.trec import scan_qrels, scan_run
 from polars_rankeval.trec_lines import skipped_lines
 from polars_rankeval.trec_writers import write_qrels, write_run

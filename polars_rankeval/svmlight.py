@@ -1,4 +1,4 @@
-"""Learning-to-rank data as its tools keep it: SVMlight (LETOR) files, and labels with the sizes of the groups."""
+"""Reading SVMlight (LETOR) ranking files, as learning-to-rank tools keep them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from polars_rankeval._typing import Source
 from polars_rankeval.chunks import whole_table
 from polars_rankeval.errors import RankEvalError
 from polars_rankeval.files import require_content
 from polars_rankeval.io_source import answered, needed
-from polars_rankeval.sources import scan
-from polars_rankeval.table import Columns
 
 #: So many features are found one by one; for more, lines are taken apart once.
 FEW = 8
 #: Lines taken apart at a time.
 LINES = 10_000
 
-_LINE, _NUMBER, _BODY, _COMMENT = "rk:line", "rk:number", "rk:body", "rk:comment"
+LINE, _NUMBER, _BODY, _COMMENT = "rk:line", "rk:number", "rk:body", "rk:comment"
 _FEATURES = "rk:features"
 
 
@@ -78,9 +75,9 @@ def scan_svmlight(
 
 def svmlight_features(path: str | Path) -> list[int]:
     """The numbers of the features that a file has, ascending; reads it once."""
-    numbers = pl.col(_LINE).str.splitn("#", 2).struct.field("field_0").str.extract_all(r"\s\d+:")
+    numbers = pl.col(LINE).str.splitn("#", 2).struct.field("field_0").str.extract_all(r"\s\d+:")
     found = (
-        pl.scan_lines(path, name=_LINE, glob=False)
+        pl.scan_lines(path, name=LINE, glob=False)
         .select(numbers.alias(_NUMBER))
         .explode(_NUMBER)
         .select(pl.col(_NUMBER).drop_nulls().unique().str.strip_chars(" \t:").cast(pl.Int64).sort())
@@ -128,8 +125,8 @@ def _scan_file(path: str, names: dict[int, str]) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         wanted = needed(schema, with_columns, predicate)
         lines = pl.scan_lines(
-            path, name=_LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False
-        ).filter(pl.col(_LINE).str.contains(r"^\s*[^\s#]"))
+            path, name=LINE, row_index_name=_NUMBER, row_index_offset=1, glob=False
+        ).filter(pl.col(LINE).str.contains(r"^\s*[^\s#]"))
         lines = lines if n_rows is None else lines.head(n_rows)
         frames = (
             # The engine for data in memory: that of streams would take a few hundred lines at a time.
@@ -147,7 +144,7 @@ def _parsed(
 ) -> pl.LazyFrame:
     """The columns that are wanted, of some lines of a file."""
     names = {number: name for number, name in names.items() if name in wanted}
-    line = pl.col(_LINE)
+    line = pl.col(LINE)
     # Cut at the comment first: then a feature is found by its text alone, which is far faster than a pattern from the start of the line.
     cut = line.str.splitn("#", 2).struct.rename_fields([_BODY, _COMMENT]).struct.unnest()
     body, comment = pl.col(_BODY), pl.col(_COMMENT).str.strip_chars()
@@ -164,7 +161,7 @@ def _parsed(
             return _not_of_the_form(path, row, form)
 
         parsed = parsed if absent is None else parsed.fill_null(absent)
-        return _unless(bad, problem, parsed, dtype, number=pl.col(_NUMBER), line=line)
+        return unless(bad, problem, parsed, dtype, number=pl.col(_NUMBER), line=line)
 
     form = "`<label> qid:<whole number> <feature>:<value> ...`"
     columns = {
@@ -222,14 +219,14 @@ def _many(path: str, names: dict[int, str]) -> pl.Expr:
             {name: flat.gather_every(len(names), i) for i, name in enumerate(names.values())}
         ).to_struct()
 
-    return pl.struct(body=_BODY, number=_NUMBER, line=_LINE).map_batches(
+    return pl.struct(body=_BODY, number=_NUMBER, line=LINE).map_batches(
         read,
         return_dtype=pl.Struct(dict.fromkeys(names.values(), pl.Float64)),
         is_elementwise=True,
     )
 
 
-def _unless(
+def unless(
     bad: pl.Expr,
     problem: Callable[[dict[str, Any]], str],
     value: pl.Expr,
@@ -247,143 +244,3 @@ def _unless(
     named = [expr.alias(name) for name, expr in details.items()]
     row = pl.struct(value.alias("value"), bad.alias("bad"), *named)
     return row.map_batches(run, return_dtype=dtype, is_elementwise=True)
-
-
-def write_svmlight(
-    table: Source,
-    path: str | Path,
-    *,
-    features: Sequence[str] | Mapping[str, int] = ("score",),
-    query: str = "query_id",
-    doc: str = "doc_id",
-    label: str = "label",
-) -> None:
-    """Write a table as SVMlight ranking file, row by row in its order.
-
-    Parameters
-    ----------
-    table
-        Anything that `rk.scan` takes. Tools that read the file want the rows of a query beside each other: sort first if they are not.
-    path
-        The file to write.
-    features
-        Columns that become features 1, 2, ..., or a mapping of columns to numbers.
-    query, doc, label
-        Columns. The query is an integer; the document, if the table has it, goes into the comment of the line.
-
-    Raises
-    ------
-    RankEvalError
-        For a query that is not an integer, and for nulls, which the format cannot hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import polars_rankeval as rk
-    >>> file = Path(tempfile.mkdtemp()) / "scored.svm"
-    >>> rk.write_svmlight({"query_id": [7, 7], "doc_id": ["a", "b"], "label": [1, 0], "score": [0.5, 0.25]}, file)
-    >>> print(file.read_text(), end="")
-    1 qid:7 1:0.5 # docid = a
-    0 qid:7 1:0.25 # docid = b
-    """
-    lazy = scan(table)
-    schema = lazy.collect_schema()
-    numbers = (
-        dict(features)
-        if isinstance(features, Mapping)
-        else {name: i for i, name in enumerate(features, start=1)}
-    )
-    numbers = dict(sorted(numbers.items(), key=lambda item: item[1]))
-    columns = Columns.of(schema, query=query, doc=doc, label=label, score=list(numbers), by=None)
-    if not schema[query].is_integer():
-        msg = (
-            f"query column {query!r} has dtype {schema[query]}, but an SVMlight query is a whole number: make one, for example with "
-            f"pl.col({query!r}).rank('dense')"
-        )
-        raise RankEvalError(msg)
-    needed = [query, label, *columns.scores]
-    parts = [
-        pl.col(c).cast(pl.UInt8 if schema[c] == pl.Boolean else schema[c]).cast(pl.String)
-        for c in needed
-    ]
-    form = " ".join(["{}", "qid:{}", *(f"{number}:{{}}" for number in numbers.values())])
-    text = pl.format(form, parts[1], parts[0], *parts[2:])
-    if doc in schema:
-        name = pl.col(doc).cast(pl.String)
-        breaks = name.str.contains(r"[\r\n]").fill_null(False)
-        comment = (
-            pl.when(name.is_not_null()).then(pl.format(" # docid = {}", name)).otherwise(pl.lit(""))
-        )
-        text = _unless(
-            breaks,
-            lambda row: (
-                f"document {row['doc']!r} has a line break in its name, where a line of the file would end"
-            ),
-            text + comment,
-            pl.String,
-            doc=name,
-        )
-    for column in needed:
-        text = _unless(pl.col(column).is_null(), _null_of(column), text, pl.String)
-    lazy.select(text.alias(_LINE)).sink_csv(path, include_header=False, quote_style="never")
-
-
-def _null_of(column: str) -> Callable[[dict[str, Any]], str]:
-    return lambda _: (
-        f"column {column!r} has a null, for which an SVMlight file has no sign: fill the nulls or filter them out"
-    )
-
-
-def from_groups(label: Any, score: Any, group: Any) -> pl.DataFrame:
-    """Make the table of labels, scores and group sizes, as LightGBM and XGBoost keep them.
-
-    Parameters
-    ----------
-    label, score
-        One value per row: a list, array, Series or Arrow array. `score` may also be a mapping of names to several of them.
-    group
-        Number of rows of each query, in the order of the rows.
-
-    Returns
-    -------
-    DataFrame
-        `query_id` (Int64, from 0 in the order of the groups), `label`, and `score` or the columns of the mapping.
-
-    Raises
-    ------
-    RankEvalError
-        If lengths do not fit, or a size is not at least 1.
-
-    Examples
-    --------
-    >>> import polars_rankeval as rk
-    >>> table = rk.from_groups(label=[1, 0, 0, 2, 1], score=[0.3, 0.1, 0.2, 0.9, 0.8], group=[3, 2])
-    >>> rk.evaluate(table, "AP", "nDCG@10")
-    shape: (1, 3)
-    ┌─────────┬─────┬─────────┐
-    │ queries ┆ AP  ┆ nDCG@10 │
-    │ ---     ┆ --- ┆ ---     │
-    │ u32     ┆ f64 ┆ f64     │
-    ╞═════════╪═════╪═════════╡
-    │ 2       ┆ 1.0 ┆ 1.0     │
-    └─────────┴─────┴─────────┘
-    """
-    scores = dict(score) if isinstance(score, Mapping) else {"score": score}
-    columns = {name: pl.Series(name, values) for name, values in {"label": label, **scores}.items()}
-    sizes = pl.Series("group", group)
-    if not sizes.dtype.is_integer() or sizes.is_null().any() or not len(sizes) or (sizes < 1).any():
-        first = (
-            sizes.filter(sizes.is_null() | (sizes < 1)).head(1)
-            if sizes.dtype.is_integer()
-            else sizes.head(1)
-        )
-        msg = f"group holds the number of rows of each query, whole numbers of at least 1, got {first.to_list()}"
-        raise RankEvalError(msg)
-    rows = int(sizes.sum())
-    for name, values in columns.items():
-        if len(values) != rows:
-            msg = f"the sizes in group sum to {rows} rows, but {name} has {len(values)}: pass the sizes of all groups, not a query per row"
-            raise RankEvalError(msg)
-    queries = pl.select(query_id=pl.int_range(len(sizes), dtype=pl.Int64).repeat_by(pl.lit(sizes)))
-    return pl.DataFrame([queries["query_id"].explode(), *columns.values()])
